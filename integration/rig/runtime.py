@@ -1,0 +1,191 @@
+"""A private containerd: started, stopped and removed without a trace, whatever else runs on the machine."""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import re
+import shutil
+import signal
+import subprocess
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+from integration.rig import config, images, sweep
+from integration.rig.console import RigError, run, say
+from integration.rig.cri import Cri
+from integration.rig.layout import Binaries, Layout
+
+_CAP_SYS_RESOURCE = 24
+_NAMESPACE = "k8s.io"
+
+
+class Runtime:
+    """One containerd with its own folders, socket, network and images."""
+
+    def __init__(self, layout: Layout, bins: Binaries) -> None:
+        self.layout, self.bins = layout, bins
+
+    @property
+    def endpoint(self) -> str:
+        """The value of containerRuntimeEndpoint."""
+        return self.layout.endpoint
+
+    @property
+    def log(self) -> Path:
+        return self.layout.log / "containerd.log"
+
+    def cri(self) -> Cri:
+        """A new client of this runtime; the caller closes it."""
+        return Cri(self.layout.socket)
+
+    def running(self) -> bool:
+        return bool(self._daemon())
+
+    def start(self) -> None:
+        """Bring the daemon up with its images; harmless when it is up already."""
+        self.start_daemon()
+        self._load_images()
+
+    def start_daemon(self) -> None:
+        """Start containerd and wait until it and its network are ready. Pods of before go on."""
+        if not self._daemon():
+            self._configure()
+            self._spawn()
+        with self.cri() as client:
+            self._wait(client.answers, 30, "is not ready")
+
+    def stop_daemon(self) -> None:
+        """Stop containerd alone: its pods go on running."""
+        pid = self._daemon()
+        if pid:
+            sweep.kill(pid, signal.SIGTERM)
+            self._wait(lambda: not self._daemon(), 20, "does not stop")
+
+    def stop(self) -> list[str]:
+        """Remove all pods, stop containerd, remove its folders.
+
+        Returns a line for each thing that an orderly end should have removed and did not; it is gone too.
+        """
+        if self._has_state():
+            self.start_daemon()
+            with self.cri() as client:
+                client.remove_all()
+            self.stop_daemon()
+        self._wait(lambda: not sweep.shims(self.layout), 10, "leaves shims", fail=False)
+        sweep.remove_bridge(self.layout)
+        for folder in sweep.cgroups(self.layout.cgroup):
+            if folder.name == self.layout.cgroup.strip("/"):
+                sweep.remove_cgroup(self.layout.cgroup)
+                break
+        left = sweep.leftovers(self.layout)
+        sweep.sweep(self.layout)
+        for folder in (self.layout.run, self.layout.data):
+            shutil.rmtree(folder, ignore_errors=True)
+        return left
+
+    def ctr(self, *words: str) -> str:
+        """Run containerd's own client in the namespace of the pods; return what it prints."""
+        return run([self.bins.ctr, "-a", self.layout.socket, "-n", _NAMESPACE, *words], timeout=120)
+
+    def crictl(self, *words: str) -> str:
+        """Run crictl, where it was built; return what it prints."""
+        if self.bins.crictl is None:
+            raise RigError("there is no crictl beside this runtime")
+        return run([self.bins.crictl, "--runtime-endpoint", self.endpoint, *words], timeout=120)
+
+    def _configure(self) -> None:
+        layout = self.layout
+        for folder in (layout.run / "net.d", layout.run / "state", layout.data, layout.log):
+            folder.mkdir(parents=True, exist_ok=True)
+        layout.run.chmod(0o711)
+        (layout.run / "net.d" / "10-bridge.conflist").write_text(config.network(layout))
+        text = config.containerd(layout, self.bins, self._major(), restrict_oom=not _may_raise_oom_score())
+        self._config_file().write_text(text)
+
+    def _config_file(self) -> Path:
+        return self.layout.run / "containerd.toml"
+
+    def _major(self) -> int:
+        text = run([self.bins.containerd, "--version"], timeout=20)
+        found = re.search(r"\bv?(\d+)\.\d+\.\d+", text)
+        if not found:
+            raise RigError(f"{self.bins.containerd} --version says no version: {text.strip()}")
+        return int(found.group(1))
+
+    def _spawn(self) -> None:
+        with open(self.log, "ab") as log, open(self.layout.run / "lock", "w") as lock:
+            fcntl.flock(lock, fcntl.LOCK_EX)
+            child = subprocess.Popen(
+                [self.bins.containerd, "--config", self._config_file()],
+                stdin=subprocess.DEVNULL,
+                stdout=log,
+                stderr=log,
+                env={**os.environ, "PATH": self.bins.path},
+                start_new_session=True,
+            )
+            (self.layout.run / "containerd.pid").write_text(str(child.pid))
+
+    def _daemon(self) -> int:
+        """The daemon's process id, 0 when it does not run."""
+        try:
+            pid = int((self.layout.run / "containerd.pid").read_text())
+        except (OSError, ValueError):
+            return 0
+        _reap(pid)
+        return pid if str(self._config_file()) in sweep.command_line(pid) else 0
+
+    def _has_state(self) -> bool:
+        return bool(self._daemon()) or (self.layout.data / "containerd").exists()
+
+    def _load_images(self) -> None:
+        archives = images.ensure()
+        with self.cri() as client:
+            if {images.BUSYBOX, images.PAUSE} <= client.image_names():
+                return
+            for archive in sorted(archives.glob("*.tar")):
+                self.ctr("images", "import", str(archive))
+            wanted = {images.BUSYBOX, images.PAUSE}
+            self._wait(lambda: wanted <= client.image_names(), 20, "does not show the imported images")
+
+    def _wait(self, done: Callable[[], bool], seconds: float, what: str, fail: bool = True) -> None:
+        deadline = time.monotonic() + seconds
+        while not done():
+            if time.monotonic() > deadline:
+                if not fail:
+                    return
+                name = self.layout.name
+                raise RigError(f"containerd ({name}) {what} after {seconds:.0f} s:\n{self._tail()}")
+            time.sleep(0.05)
+
+    def _tail(self) -> str:
+        try:
+            return self.log.read_text(errors="replace")[-2000:]
+        except OSError as error:
+            return f"no log: {error}"
+
+
+def _reap(pid: int) -> None:
+    """Collect the daemon's exit status when it is a child of this process."""
+    try:
+        os.waitpid(pid, os.WNOHANG)
+    except ChildProcessError:
+        pass  # started by another process, which is not ours to reap
+
+
+def _may_raise_oom_score() -> bool:
+    for line in Path("/proc/self/status").read_text().splitlines():
+        if line.startswith("CapEff:"):
+            return bool(int(line.split()[1], 16) >> _CAP_SYS_RESOURCE & 1)
+    return False
+
+
+def start(layout: Layout, bins: Binaries) -> Runtime:
+    """Start a private runtime and say so."""
+    runtime = Runtime(layout, bins)
+    runtime.start()
+    with runtime.cri() as client:
+        name, version = client.version()
+    say(f"{name} {version} is up at {runtime.endpoint}")
+    return runtime
