@@ -9,7 +9,8 @@ import shutil
 import signal
 import subprocess
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 from integration.rig import config, images, sweep
@@ -179,6 +180,20 @@ def _may_raise_oom_score() -> bool:
         if line.startswith("CapEff:"):
             return bool(int(line.split()[1], 16) >> _CAP_SYS_RESOURCE & 1)
     return False
+
+
+@contextmanager
+def reserved(layout: Layout) -> Iterator[None]:
+    """Hold a layout for this process alone. Raises RigError when another one has it."""
+    folder = Path("/run/lock")
+    folder.mkdir(parents=True, exist_ok=True)
+    with open(folder / f"kubelet-mp-{layout.name}", "w") as handle:
+        try:
+            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError as error:
+            hint = "wait for it, or give this one a name of its own with KUBELET_MP_INSTANCE=NAME"
+            raise RigError(f"another run uses the private runtime {layout.name}: {hint}") from error
+        yield
 
 
 def start(layout: Layout, bins: Binaries) -> Runtime:
