@@ -9,7 +9,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 
 _ON = """
-ClusterTrustBundleProjection ContainerCheckpoint ContainerRestartRules DynamicResourceAllocation EnvFiles
+CPUManagerPolicyBetaOptions ClusterTrustBundleProjection ContainerCheckpoint ContainerRestartRules
+DynamicResourceAllocation EnvFiles
 ExtendWebSocketsToKubelet GracefulNodeShutdown GracefulNodeShutdownBasedOnPodPriority HugepageAwareEviction
 ImageVolume InPlacePodVerticalScaling InPlacePodVerticalScalingInitContainers
 InPlacePodLevelResourcesVerticalScaling KubeletEnsureSecretPulledImages KubeletFineGrainedAuthz KubeletPSI
@@ -18,18 +19,20 @@ NodeLogQuery NodeSwap PLEGOnDemandRelist PodCertificateRequest PodLevelResources
 PodObservedGenerationTracking PodReadyToStartContainersCondition PodsAPI ProcMountType
 RecursiveReadOnlyMounts ReloadKubeletClientCAFile ReloadKubeletServerCertificateFile ResourceHealthStatus
 RestartAllContainersOnContainerExits RotateKubeletServerCertificate SELinuxMount SupplementalGroupsPolicy
-SystemdWatchdog UserNamespacesSupport
+SystemdWatchdog TopologyManagerPolicyBetaOptions UserNamespacesSupport
 """
 
 _OFF = """
-CRIListStreaming CSIVolumeHealth ChangeContainerStatusOnKubeletRestart ContainerStopSignals
+AllowDNSOnlyNodeCSR CPUManagerPolicyAlphaOptions CRIListStreaming CSIVolumeHealth
+ChangeContainerStatusOnKubeletRestart ContainerStopSignals
 DefaultPodSysctls EmptyDirVolumeMode EventedPLEG ImageVolumeWithDigest
 InPlacePodVerticalScalingMemoryBackedVolumes KubeletAllocatedPodsEndpoint
 LocalStorageCapacityIsolationFSQuotaMonitoring PodAndContainerStatsFromCRI PodLevelResourceManagers
 PodLogsQuerySplitStreams QOSReserved ReduceDefaultCrashLoopBackOffDecay RuntimeClassInImageCriAPI
+TopologyManagerPolicyAlphaOptions
 """
 
-KNOWN: Mapping[str, bool] = {gate: True for gate in _ON.split()} | {gate: False for gate in _OFF.split()}
+KNOWN: Mapping[str, bool] = dict.fromkeys(_ON.split(), True) | dict.fromkeys(_OFF.split(), False)
 
 
 def default_enabled(gate: str) -> bool:

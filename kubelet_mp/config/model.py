@@ -9,6 +9,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from pydantic import Field
+
 from kubelet_mp.config.types import (
     Bool,
     Duration,
@@ -90,12 +92,12 @@ class Logging(Section):
     flush_frequency: Filled[TimeOrDuration] = 5.0
     verbosity: Int32 = 0
     vmodule: tuple[VModuleItem, ...] = ()
-    options: dict[str, Any] = {}
+    options: dict[str, Any] = Field(default_factory=dict)
 
 
 class MemoryReservation(Section):
     numa_node: Int32 = 0
-    limits: dict[str, Str] = {}
+    limits: dict[str, Str] = Field(default_factory=dict)
 
 
 class ShutdownGracePeriodByPodPriority(Section):
@@ -138,7 +140,7 @@ class KubeletConfiguration(Section):
     # static pods and their logs
     static_pod_path: Str = ""
     static_pod_url: Str = ""
-    static_pod_url_header: dict[str, tuple[Str, ...]] = {}
+    static_pod_url_header: dict[str, tuple[Str, ...]] = Field(default_factory=dict)
     sync_frequency: Filled[Duration] = 60.0
     file_check_frequency: Filled[Duration] = 20.0
     http_check_frequency: Filled[Duration] = 20.0
@@ -184,7 +186,7 @@ class KubeletConfiguration(Section):
     run_once: Bool = False
     hairpin_mode: Filled[Str] = "promiscuous-bridge"
     allowed_unsafe_sysctls: tuple[Str, ...] = ()
-    default_pod_sysctls: dict[str, Str] = {}
+    default_pod_sysctls: dict[str, Str] = Field(default_factory=dict)
     seccomp_default: Bool = False
     crash_loop_back_off: CrashLoopBackOff = CrashLoopBackOff()
     user_namespaces: UserNamespaces = UserNamespaces()
@@ -204,9 +206,9 @@ class KubeletConfiguration(Section):
     single_process_oom_kill: Bool | None = None
     cpu_cfs_quota: Bool = True
     cpu_cfs_quota_period: Duration = 0.1
-    qos_reserved: dict[str, Str] = {}
-    system_reserved: dict[str, Str] = {}
-    kube_reserved: dict[str, Str] = {}
+    qos_reserved: dict[str, Str] = Field(default_factory=dict)
+    system_reserved: dict[str, Str] = Field(default_factory=dict)
+    kube_reserved: dict[str, Str] = Field(default_factory=dict)
     system_reserved_cgroup: Str = ""
     kube_reserved_cgroup: Str = ""
     reserved_system_cpus: Str = ""
@@ -216,20 +218,20 @@ class KubeletConfiguration(Section):
     memory_swap: MemorySwap = MemorySwap()
     # resource managers
     cpu_manager_policy: Filled[Str] = "none"
-    cpu_manager_policy_options: dict[str, Str] = {}
+    cpu_manager_policy_options: dict[str, Str] = Field(default_factory=dict)
     cpu_manager_reconcile_period: Filled[Duration] = 10.0
     memory_manager_policy: Filled[Str] = "None"
     reserved_memory: tuple[MemoryReservation, ...] = ()
     topology_manager_policy: Filled[Str] = "none"
     topology_manager_scope: Filled[Str] = "container"
-    topology_manager_policy_options: dict[str, Str] = {}
+    topology_manager_policy_options: dict[str, Str] = Field(default_factory=dict)
     # eviction
-    eviction_hard: dict[str, Str] = {}
-    eviction_soft: dict[str, Str] = {}
-    eviction_soft_grace_period: dict[str, Str] = {}
+    eviction_hard: dict[str, Str] = Field(default_factory=dict)
+    eviction_soft: dict[str, Str] = Field(default_factory=dict)
+    eviction_soft_grace_period: dict[str, Str] = Field(default_factory=dict)
     eviction_pressure_transition_period: Filled[Duration] = 300.0
     eviction_max_pod_grace_period: Int32 = 0
-    eviction_minimum_reclaim: dict[str, Str] = {}
+    eviction_minimum_reclaim: dict[str, Str] = Field(default_factory=dict)
     merge_default_eviction_settings: Bool = False
     kernel_memcg_notification: Bool = False
     # the kubelet itself and its host
@@ -239,7 +241,7 @@ class KubeletConfiguration(Section):
     make_iptables_util_chains: Bool = True
     iptables_masquerade_bit: Int32 = 14
     iptables_drop_bit: Int32 = 15
-    feature_gates: dict[str, Bool] = {}
+    feature_gates: dict[str, Bool] = Field(default_factory=dict)
     fail_swap_on: Bool = True
     fail_cgroup_v1: Bool = True
     # shutdown

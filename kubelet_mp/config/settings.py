@@ -5,10 +5,14 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any
 
+from kubelet_mp import __version__
 from kubelet_mp.config.features import default_enabled
 from kubelet_mp.config.model import KubeletConfiguration
 
 KUBERNETES_VERSION = "v1.37.2"
+"""The release whose behaviour this agent keeps."""
+REPORTED_VERSION = f"{KUBERNETES_VERSION}+kubelet-mp.{__version__}"
+"""What --version and the node object say: the same release for comparisons, our own as build metadata."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -43,7 +47,8 @@ class Settings:
     maximum_dead_containers_per_container: int = 1
     maximum_dead_containers: int = -1
     cadvisor_port: int = 4194
-    kubernetes_version: str = KUBERNETES_VERSION
+    experimental_allocatable_ignore_eviction: bool = False
+    kubernetes_version: str = REPORTED_VERSION
     warnings: tuple[str, ...] = ()
 
     @property
@@ -64,3 +69,9 @@ class Settings:
     def as_v1beta1(self) -> dict[str, Any]:
         """The effective KubeletConfiguration as a plain v1beta1 document, for /configz."""
         return self.kubelet.as_v1beta1()
+
+    def loggable(self) -> dict[str, Any]:
+        """The effective configuration with the headers of the manifest URL masked."""
+        document = self.as_v1beta1()
+        document["staticPodURLHeader"] = {name: ["<masked>"] for name in document["staticPodURLHeader"]}
+        return document

@@ -61,6 +61,6 @@ Filled = Annotated[T, ZeroIsDefault()]
 
 
 class Section(BaseModel):
-    """Base of KubeletConfiguration and its nested objects: frozen, camelCase in files, unknown keys ignored."""
+    """Base of KubeletConfiguration and its nested objects: frozen, camelCase in files, unknown ignored."""
 
     model_config = ConfigDict(frozen=True, extra="ignore", alias_generator=camel, populate_by_name=True)

@@ -50,7 +50,7 @@ class LineHandler(logging.Handler):
 class Logger:
     """Logs for one room or part. Every field is a keyword; `err` is the usual name for an exception."""
 
-    __slots__ = ("_logger", "_fields", "_room", "_v")
+    __slots__ = ("_fields", "_logger", "_room", "_v")
 
     def __init__(self, name: str, fields: Mapping[str, Any] | None = None, v: int = 0) -> None:
         self._logger = logging.getLogger(f"{_TREE}.{name}" if name else _TREE)
@@ -88,7 +88,13 @@ class Logger:
         self._write(logging.ERROR, message, fields, stack=True)
 
     def _write(
-        self, level: int, message: str, fields: Mapping[str, Any], *, v: int | None = None, stack: bool = False
+        self,
+        level: int,
+        message: str,
+        fields: Mapping[str, Any],
+        *,
+        v: int | None = None,
+        stack: bool = False,
     ) -> None:
         extra = {"fields": {**self._fields, **fields}, "room": self._room, "v": self._v if v is None else v}
         self._logger.log(level, "%s", message, extra=extra, exc_info=stack, stacklevel=3)

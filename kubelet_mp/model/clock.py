@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 import time
-from datetime import datetime, timedelta, timezone
+from datetime import UTC, datetime, timedelta
 from typing import Protocol
 
 NS = 1_000_000_000
@@ -16,7 +16,7 @@ _MAX_NS = 2**63 - 1
 _UNITS = {"ns": 1, "us": 10**3, "µs": 10**3, "μs": 10**3, "ms": 10**6, "s": NS, "m": 60 * NS, "h": 3600 * NS}
 _PART = re.compile(r"(\d+\.?\d*|\.\d+)(ns|us|µs|μs|ms|s|m|h)")
 _RFC3339 = re.compile(r"(\d{4})-(\d\d)-(\d\d)[Tt](\d\d):(\d\d):(\d\d)(?:\.(\d+))?([Zz]|[+-]\d\d:\d\d)")
-_EPOCH = datetime(1970, 1, 1, tzinfo=timezone.utc)
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 class Clock(Protocol):
@@ -107,7 +107,7 @@ def parse_rfc3339(text: str) -> int:
     if not match:
         raise ValueError(f"{text!r} is not an RFC 3339 time")
     *numbers, fraction, zone = match.groups()
-    when = datetime(*map(int, numbers), tzinfo=timezone.utc) - _offset(zone)  # type: ignore[misc,arg-type]
+    when = datetime(*map(int, numbers), tzinfo=UTC) - _offset(zone)  # type: ignore[misc,arg-type]
     span = when - _EPOCH
     return (span.days * 86400 + span.seconds) * NS + int((fraction or "0").ljust(9, "0")[:9])
 
