@@ -1,0 +1,329 @@
+"""The messages between rooms: frozen, slotted, plain data.
+
+A *fact* says what a room knows (`RelistDone`), an *order* what another room shall do (`EnsurePodCgroup`).
+`key()` names what the message is about: of two messages of one type with the same key only the newest is
+kept for a room that is busy. A room that starts is told nothing by memory of the supervisor: each producer
+sees `RoomUp` and sends its facts again to that room alone (`Room.replay`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from kubelet_mp.model.runtime import PodRuntime, RuntimeState
+
+Pod = dict[str, Any]  # a decoded, defaulted core/v1 Pod
+
+
+@dataclass(frozen=True, slots=True)
+class Message:
+    """Base of all messages; `key` is "" where only one of the type matters."""
+
+    def key(self) -> str:
+        return ""
+
+
+@dataclass(frozen=True, slots=True)
+class PodMessage(Message):
+    """A message about one pod."""
+
+    uid: str
+
+    def key(self) -> str:
+        return self.uid
+
+
+# ---- from the supervisor -------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class RoomUp(Message):
+    """`room` runs anew as `incarnation`: whoever feeds it sends it everything again."""
+
+    room: str
+    incarnation: int
+
+    def key(self) -> str:
+        return self.room
+
+
+@dataclass(frozen=True, slots=True)
+class RoomHealth:
+    """One line of `Health`: `beat_age` and `up` in seconds."""
+
+    room: str
+    pid: int
+    incarnation: int
+    restarts: int
+    beat_age: float
+    up: float
+    waiting: int  # messages kept in its mailbox
+    last_exit: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Health(Message):
+    """The process table as the supervisor sees it, once a second to the http room."""
+
+    rooms: tuple[RoomHealth, ...]
+
+
+# ---- sources -------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class DesiredPod(PodMessage):
+    """The newest desired state of a pod; `pod` None: no source wants it any more."""
+
+    pod: Pod | None
+    source: str  # file, http, api
+
+
+@dataclass(frozen=True, slots=True)
+class DesiredSet(Message):
+    """All desired pod UIDs. `ready`: every configured source has reported at least once.
+
+    It follows the `DesiredPod`s that it counts; a pod that is not in it is not wanted. Nothing may be
+    cleaned up before `ready`.
+    """
+
+    uids: frozenset[str]
+    ready: bool
+
+
+@dataclass(frozen=True, slots=True)
+class SourceProblem(Message):
+    """A manifest that cannot be used, or (with `problem` "") can be used again.
+
+    `origin` is the file path or URL; `other` names the second file of a duplicate.
+    """
+
+    origin: str
+    problem: str
+    other: str = ""
+    pod: str = ""  # namespace/name where known
+
+    def key(self) -> str:
+        return self.origin
+
+
+# ---- pleg ----------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class PodRuntimeChanged(PodMessage):
+    """The runtime's view of one pod changed, or was asked for (`PodRuntime.empty`: the pod is gone)."""
+
+    runtime: PodRuntime
+
+
+@dataclass(frozen=True, slots=True)
+class RelistDone(Message):
+    """A full listing, begun at monotonic `began`, saw these pod UIDs. `healthy`: it is not overdue."""
+
+    began: float
+    uids: frozenset[str]
+    healthy: bool = True
+    problem: str = ""  # "PLEG is not healthy: …" text
+
+
+@dataclass(frozen=True, slots=True)
+class RuntimeStateChanged(Message):
+    """Health and identity of the runtime (every 5 s where changed, and on replay)."""
+
+    state: RuntimeState
+
+
+@dataclass(frozen=True, slots=True)
+class RelistPod(PodMessage):
+    """Order to pleg: look at this pod now and send `PodRuntimeChanged` even if nothing changed."""
+
+
+# ---- pods ----------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class PodAdmitted(PodMessage):
+    """The pod was admitted (or an admitted pod changed): cgroups, volumes, probes and the rest prepare it."""
+
+    pod: Pod
+
+
+@dataclass(frozen=True, slots=True)
+class PodStopped(PodMessage):
+    """No container of the pod runs any more and none will: free its volumes and cgroup.
+
+    Sent again on every replay until `PodFreed` came from each room concerned.
+    """
+
+    pod: Pod | None  # None: the pod is an orphan, known by its traces only
+
+
+@dataclass(frozen=True, slots=True)
+class PodForgotten(PodMessage):
+    """The pod is finished with and its worker is gone; whoever keeps something of it drops it."""
+
+
+@dataclass(frozen=True, slots=True)
+class AdmittedSet(Message):
+    """All pods that are admitted and not finished: whatever is not in it may be cleaned up (if `ready`)."""
+
+    uids: frozenset[str]
+    ready: bool
+
+
+@dataclass(frozen=True, slots=True)
+class PodStatus(PodMessage):
+    """The pod with its computed status (`pod["status"]`), as /pods shows it and the API server will get it.
+
+    `waiting_for` is the one thing that the pod waits for now ("" when nothing); `since` its monotonic time;
+    `terminal`: no container runs and none will.
+    """
+
+    pod: Pod
+    source: str
+    waiting_for: str = ""
+    since: float = 0.0
+    terminal: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class StatusSet(Message):
+    """All UIDs that `PodStatus` was sent for and that still stand: others are to be dropped."""
+
+    uids: frozenset[str]
+
+
+# ---- cgroups and volumes -------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class PodCgroupReady(PodMessage):
+    """The pod's cgroup stands with its values (`problem` ""), or why not. `parent` is the CRI cgroup_parent."""
+
+    parent: str
+    problem: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class PodVolumesReady(PodMessage):
+    """The pod's volumes are set up (`problem` ""), or why not.
+
+    `paths`: volume name → host path for the container mounts. `pending` names the volumes that are missing.
+    `version` is the pod's metadata.generation or hash of its volumes that was set up.
+    """
+
+    paths: Mapping[str, str]
+    problem: str = ""
+    pending: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class PodFreed(PodMessage):
+    """`room` (cgroups, volumes) has freed all it held for the pod, or says why not yet."""
+
+    room: str
+    problem: str = ""
+
+    def key(self) -> str:
+        return f"{self.uid}/{self.room}"
+
+
+@dataclass(frozen=True, slots=True)
+class NodeFacts(Message):
+    """What the cgroups room knows of the machine. Memory in bytes, cpu in millicores.
+
+    `allocatable` and `capacity` are resource name → integer in base units (cpu in millicores).
+    """
+
+    addresses: tuple[str, ...]
+    hostname: str
+    cgroup_version: int
+    driver: str
+    capacity: Mapping[str, int]
+    allocatable: Mapping[str, int]
+
+
+# ---- probes --------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class ProbeResult(PodMessage):
+    """A changed probe verdict. `kind`: liveness, readiness, startup; `result`: success, failure, unknown."""
+
+    container: str
+    container_id: str
+    kind: str
+    result: str
+    message: str = ""
+
+    def key(self) -> str:
+        return f"{self.uid}/{self.container}/{self.kind}"
+
+
+@dataclass(frozen=True, slots=True)
+class ProbeNow(PodMessage):
+    """Order to probes: run the readiness probe of this container at once."""
+
+    container: str
+
+    def key(self) -> str:
+        return f"{self.uid}/{self.container}"
+
+
+# ---- everyone → reporter, http -------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Event(Message):
+    """A Kubernetes event. `kind` Pod or Node; `field_path` like spec.containers{web}; `wall` epoch seconds."""
+
+    kind: str
+    namespace: str
+    name: str
+    uid: str
+    type: str  # Normal, Warning
+    reason: str
+    message: str
+    wall: float
+    field_path: str = ""
+    annotations: Mapping[str, str] = field(default_factory=dict)
+    serial: int = 0  # makes the key unique: events are never merged on the way
+
+    def key(self) -> str:
+        return f"{self.uid}/{self.reason}/{self.serial}/{self.wall}"
+
+
+@dataclass(frozen=True, slots=True)
+class TimelineEntry:
+    """One line of a pod's timeline: `count` repeats between `first` and `last` (epoch seconds)."""
+
+    first: float
+    last: float
+    count: int
+    type: str
+    reason: str
+    message: str
+    field_path: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Timeline(PodMessage):
+    """The bounded, aggregated history of one pod, kept by the reporter and shown by http."""
+
+    namespace: str
+    name: str
+    entries: tuple[TimelineEntry, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Metrics(Message):
+    """A room's metric families as the Prometheus text of its registry, newest wins."""
+
+    room: str
+    text: str
+
+    def key(self) -> str:
+        return self.room
