@@ -113,3 +113,7 @@ class DeadlineError(KubeletError):
 
 class Unsupported(KubeletError):
     """Asked for something that is not implemented; it is refused rather than pretended."""
+
+
+class ContainerConfigError(KubeletError):
+    """A container cannot be configured as its pod asks: its waiting reason is CreateContainerConfigError."""
