@@ -33,8 +33,10 @@ RoomFactory = Callable[[RoomContext], Room]
 class Supervisor:
     """Runs `rooms` (name → what makes it) until a signal or a boot failure. One use only."""
 
-    def __init__(self, settings: Settings, rooms: Mapping[str, RoomFactory], notifier: Notifier | None = None) -> None:
+    def __init__(self, settings: Settings, rooms: Mapping[str, RoomFactory], notifier: Notifier | None = None,
+                 hang_deadline: float = restart.HANG_DEADLINE) -> None:
         self._settings = settings
+        self._hang_deadline = hang_deadline
         self._rooms = rooms
         self._notifier = notifier or Notifier()
         self._beats = Beats(list(rooms))
@@ -89,7 +91,7 @@ class Supervisor:
         link = Link()
         entry.incarnation += 1
         entry.fork_at, entry.kill_at, entry.credit, entry.up = None, None, False, False
-        self._beats.set(entry.name, clock.monotonic() + restart.START_DEADLINE - restart.HANG_DEADLINE)
+        self._beats.set(entry.name, clock.monotonic() + restart.START_DEADLINE - self._hang_deadline)
         entry.child = children.fork(f"kubelet-mp: {entry.name}", lambda parent: self._live(entry, link, parent))
         entry.link = link.parent_side()
         self._selector.register(entry.link.read_fd, selectors.EVENT_READ, lambda events: self._receive(entry))
@@ -241,7 +243,7 @@ class Supervisor:
         """True if the room is well. One past its deadline is asked for its stacks, then killed."""
         if entry.child is None:
             return False
-        if not restart.hung(now, self._beats.last(entry.name), self._awake_since):
+        if not restart.hung(now, self._beats.last(entry.name), self._awake_since, self._hang_deadline):
             return entry.up
         if entry.kill_at is None:
             self._log.error("a room hangs and is killed", hangs=entry.name, pid=entry.child.pid,

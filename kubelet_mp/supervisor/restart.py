@@ -29,6 +29,6 @@ class Record:
         return Record(deaths), delay * (1 + 0.2 * jitter())
 
 
-def hung(now: float, last_beat: float, supervisor_awake_since: float, deadline: float = HANG_DEADLINE) -> bool:
+def hung(now: float, last_beat: float, supervisor_awake_since: float, deadline: float) -> bool:
     """Is a room past its deadline? Time in which the supervisor itself slept (SIGSTOP) does not count."""
     return now - max(last_beat, supervisor_awake_since) > deadline

@@ -27,6 +27,6 @@ def test_no_delay_is_beyond_the_cap(lives, jitter):
 
 
 def test_a_silent_room_hangs_unless_the_supervisor_slept_itself():
-    assert not hung(now=100, last_beat=96, supervisor_awake_since=0)
-    assert hung(now=100, last_beat=90, supervisor_awake_since=0)
-    assert not hung(now=100, last_beat=10, supervisor_awake_since=98)
+    assert not hung(now=100, last_beat=96, supervisor_awake_since=0, deadline=5)
+    assert hung(now=100, last_beat=90, supervisor_awake_since=0, deadline=5)
+    assert not hung(now=100, last_beat=10, supervisor_awake_since=98, deadline=5)
