@@ -75,12 +75,11 @@ class Hopeless(Room):
 
 
 @pytest.fixture
-def bench(tmp_path, monkeypatch):
+def bench(tmp_path):
     started = []
 
     def run(*rooms, deadline=1.0) -> Bench:
         def body() -> int:
-            restart.HANG_DEADLINE = deadline
             settings = Settings(node_name="n", root_dir=str(tmp_path))
             return Supervisor(settings, {room.name: room for room in rooms}, hang_deadline=deadline).run()
 
