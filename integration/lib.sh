@@ -58,3 +58,16 @@ need_python() {
   export KUBELET_MP_CACHE=$CACHE PYTHONPYCACHEPREFIX=$CACHE/pycache PYTHONPATH=$TREE
   PY=$("$base" -m integration.rig.venv) || exit 1
 }
+
+# What a container runtime needs of the machine: packet filter, network tool, the library of runc.
+need_runtime_packages() {
+  need_commands iptables:iptables ip:iproute2
+  PATH=$PATH:/usr/sbin:/sbin ldconfig -p | grep -q 'libseccomp\.so\.2' || apt_install libseccomp2
+}
+
+# What building the tests' runtime needs beside Go.
+need_build_packages() {
+  need_commands gcc:gcc pkg-config:pkg-config
+  [ -e /usr/include/stdio.h ] || apt_install libc6-dev
+  pkg-config --exists libseccomp || apt_install libseccomp-dev
+}

@@ -29,7 +29,7 @@ _LAST_PORT = 32767  # below the range from which the kernel takes local ports of
 def free_port() -> int:
     """A TCP port of the loopback that nobody listens on, below the range of outgoing connections."""
     for port in range(20000 + os.getpid() % 5000, _LAST_PORT):
-        if port not in _given and _bindable(port):
+        if port not in _given and may_listen(port):
             _given.add(port)
             return port
     raise RigError("no free TCP port")
@@ -38,7 +38,8 @@ def free_port() -> int:
 _given: set[int] = set()
 
 
-def _bindable(port: int) -> bool:
+def may_listen(port: int) -> bool:
+    """Whether nobody listens on a TCP port of this machine."""
     with socket.socket() as probe:
         probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         try:
@@ -59,6 +60,18 @@ def merge(base: Mapping[str, Any], change: Mapping[str, Any]) -> dict[str, Any]:
         else:
             result[name] = value
     return result
+
+
+ENVIRONMENT = {"PYTHONPATH": str(cache.TREE)}
+
+
+def command_line(config: Path, home: Path, node: str, *flags: str) -> list[str]:
+    """The agent of this tree with its root and certificates below `home`."""
+    return [
+        *(sys.executable, "-m", "kubelet_mp", "--config", str(config)),
+        *("--root-dir", str(home / "root"), "--cert-dir", str(home / "pki")),
+        *("--hostname-override", node, *flags),
+    ]
 
 
 class Agent:
@@ -110,15 +123,7 @@ class Agent:
 
     def command(self) -> list[str]:
         """The command line of the agent."""
-        return [
-            *(sys.executable, "-m", "kubelet_mp", "--config", str(self.config_file)),
-            *("--root-dir", str(self.root), "--cert-dir", str(self.home / "pki")),
-            *("--hostname-override", self.node, *self.flags),
-        ]
-
-    @staticmethod
-    def environment() -> dict[str, str]:
-        return {**os.environ, "PYTHONPATH": str(cache.TREE)}
+        return command_line(self.config_file, self.home, self.node, *self.flags)
 
     # -- life
 
@@ -134,7 +139,7 @@ class Agent:
                 stdout=log,
                 stderr=log,
                 cwd=self.home,
-                env=self.environment(),
+                env={**os.environ, **ENVIRONMENT},
                 start_new_session=True,
             )
         if wait:
@@ -248,7 +253,12 @@ class Agent:
         """Run `kubelet-mp WORDS --root-dir …`, as a person on the node would."""
         command = [sys.executable, "-m", "kubelet_mp", *words, "--root-dir", str(self.root)]
         return subprocess.run(
-            command, env=self.environment(), capture_output=True, text=True, timeout=seconds, check=False
+            command,
+            env={**os.environ, **ENVIRONMENT},
+            capture_output=True,
+            text=True,
+            timeout=seconds,
+            check=False,
         )
 
     @property

@@ -89,6 +89,12 @@ def debian_tests() -> Layout:
     return Layout(base.name.replace("test", "debian", 1), base.subnet.replace("10.21", "10.22", 1))
 
 
+def by_hand(debian: bool) -> Layout:
+    """An agent that is driven from a command line, beside a run of the tests."""
+    base = debian_tests() if debian else tests()
+    return Layout(f"hand-{base.name}", base.subnet.replace("10.2", "10.1", 1))
+
+
 def debian_binaries() -> Binaries:
     """Debian's containerd, runc and CNI plugins (Debian 12: containerd 1.6, runc 1.1, plugins 1.1)."""
     root = debs.ensure("runtime", debs.RUNTIME)

@@ -3,11 +3,8 @@
 from __future__ import annotations
 
 import fcntl
-import os
 import re
 import shutil
-import signal
-import subprocess
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -17,6 +14,7 @@ from integration.rig import config, images, sweep
 from integration.rig.console import RigError, run, say
 from integration.rig.cri import Cri
 from integration.rig.layout import Binaries, Layout
+from integration.rig.service import Service
 
 _CAP_SYS_RESOURCE = 24
 _NAMESPACE = "k8s.io"
@@ -42,7 +40,7 @@ class Runtime:
         return Cri(self.layout.socket)
 
     def running(self) -> bool:
-        return bool(self._daemon())
+        return bool(self._service().pid())
 
     def start(self) -> None:
         """Bring the daemon up with its images; harmless when it is up already."""
@@ -51,18 +49,15 @@ class Runtime:
 
     def start_daemon(self) -> None:
         """Start containerd and wait until it and its network are ready. Pods of before go on."""
-        if not self._daemon():
+        if not self.running():
             self._configure()
-            self._spawn()
+            self._service().start()
         with self.cri() as client:
             self._wait(client.answers, 30, "is not ready")
 
     def stop_daemon(self) -> None:
         """Stop containerd alone: its pods go on running."""
-        pid = self._daemon()
-        if pid:
-            sweep.kill(pid, signal.SIGTERM)
-            self._wait(lambda: not self._daemon(), 20, "does not stop")
+        self._service().stop()
 
     def stop(self) -> list[str]:
         """Remove all pods, stop containerd, remove its folders.
@@ -76,10 +71,7 @@ class Runtime:
             self.stop_daemon()
         self._wait(lambda: not sweep.shims(self.layout), 10, "leaves shims", fail=False)
         sweep.remove_bridge(self.layout)
-        for folder in sweep.cgroups(self.layout.cgroup):
-            if folder.name == self.layout.cgroup.strip("/"):
-                sweep.remove_cgroup(self.layout.cgroup)
-                break
+        sweep.remove_cgroup(self.layout.cgroup)
         left = sweep.leftovers(self.layout)
         sweep.sweep(self.layout)
         for folder in (self.layout.run, self.layout.data):
@@ -115,30 +107,17 @@ class Runtime:
             raise RigError(f"{self.bins.containerd} --version says no version: {text.strip()}")
         return int(found.group(1))
 
-    def _spawn(self) -> None:
-        with open(self.log, "ab") as log, open(self.layout.run / "lock", "w") as lock:
-            fcntl.flock(lock, fcntl.LOCK_EX)
-            child = subprocess.Popen(
-                [self.bins.containerd, "--config", self._config_file()],
-                stdin=subprocess.DEVNULL,
-                stdout=log,
-                stderr=log,
-                env={**os.environ, "PATH": self.bins.path},
-                start_new_session=True,
-            )
-            (self.layout.run / "containerd.pid").write_text(str(child.pid))
-
-    def _daemon(self) -> int:
-        """The daemon's process id, 0 when it does not run."""
-        try:
-            pid = int((self.layout.run / "containerd.pid").read_text())
-        except (OSError, ValueError):
-            return 0
-        _reap(pid)
-        return pid if str(self._config_file()) in sweep.command_line(pid) else 0
+    def _service(self) -> Service:
+        return Service(
+            f"containerd ({self.layout.name})",
+            [self.bins.containerd, "--config", self._config_file()],
+            self.layout.run / "containerd.pid",
+            self.log,
+            {"PATH": self.bins.path},
+        )
 
     def _has_state(self) -> bool:
-        return bool(self._daemon()) or (self.layout.data / "containerd").exists()
+        return self.running() or (self.layout.data / "containerd").exists()
 
     def _load_images(self) -> None:
         archives = images.ensure()
@@ -156,23 +135,9 @@ class Runtime:
             if time.monotonic() > deadline:
                 if not fail:
                     return
-                name = self.layout.name
-                raise RigError(f"containerd ({name}) {what} after {seconds:.0f} s:\n{self._tail()}")
+                service = self._service()
+                raise RigError(f"{service.name} {what} after {seconds:.0f} s:\n{service.tail()}")
             time.sleep(0.05)
-
-    def _tail(self) -> str:
-        try:
-            return self.log.read_text(errors="replace")[-2000:]
-        except OSError as error:
-            return f"no log: {error}"
-
-
-def _reap(pid: int) -> None:
-    """Collect the daemon's exit status when it is a child of this process."""
-    try:
-        os.waitpid(pid, os.WNOHANG)
-    except ChildProcessError:
-        pass  # started by another process, which is not ours to reap
 
 
 def _may_raise_oom_score() -> bool:

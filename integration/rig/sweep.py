@@ -12,6 +12,7 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 
+from integration.rig import firewall
 from integration.rig.console import RigError, run
 from integration.rig.layout import Layout
 
@@ -134,6 +135,7 @@ def leftovers(layout: Layout) -> list[str]:
     found += [f"process {pid} {words[:100]}" for pid, words in sorted(shims(layout).items())]
     found += [f"cgroup {folder}" for folder in cgroups(layout.cgroup)]
     found += [f"link {link}" for link in _log_links(layout)]
+    found += [f"firewall rule {rule}" for rule in firewall.rules(layout)]
     found += [f"network result {path}" for path in _results(layout)]
     if Path(f"/sys/class/net/{layout.bridge}").exists():
         found.append(f"interface {layout.bridge}")
@@ -148,6 +150,7 @@ def sweep(layout: Layout) -> None:
     unmount(layout.run, layout.data)
     for path in [*_results(layout), *_log_links(layout)]:
         path.unlink(missing_ok=True)
+    firewall.remove(layout)
     remove_bridge(layout)
 
 

@@ -1,4 +1,4 @@
-"""Fixtures: private runtimes for the session, agents on them for a test, a check that nothing stays behind."""
+"""Fixtures: private runtimes for the session, agents on them for a test, a check that nothing stays."""
 
 from __future__ import annotations
 
