@@ -26,7 +26,7 @@ apt_update() {
   say "fetching the package lists (apt-get update)"
   apt-get -qq update >&2 || die "apt-get update failed: is the machine's Debian mirror reachable?"
 }
-apt_try() { apt-get -qq -o Dpkg::Use-Pty=0 install -y --no-install-recommends "$@" </dev/null 1>&2; }
+apt_try() { apt-get -qq -o Dpkg::Use-Pty=0 -o DPkg::Lock::Timeout=300 install -y --no-install-recommends "$@" </dev/null 1>&2; }
 
 # need_commands COMMAND:PACKAGE…: install the packages whose command is not there.
 need_commands() {
@@ -62,7 +62,7 @@ need_python() {
 # What a container runtime needs of the machine: packet filter, network tool, the library of runc.
 need_runtime_packages() {
   need_commands iptables:iptables ip:iproute2
-  PATH=$PATH:/usr/sbin:/sbin ldconfig -p | grep -q 'libseccomp\.so\.2' || apt_install libseccomp2
+  compgen -G '/usr/lib/*/libseccomp.so.2' >/dev/null || apt_install libseccomp2
 }
 
 # What building the tests' runtime needs beside Go.

@@ -5,7 +5,9 @@ from __future__ import annotations
 import os
 import shutil
 import signal
+import socket
 import sys
+import time
 from collections.abc import Callable
 from pathlib import Path
 
@@ -44,6 +46,7 @@ class Control:
         self.manifests.mkdir(parents=True, exist_ok=True)
         self.config.write_text(yaml.safe_dump(self._configuration(), sort_keys=False))
         self.start()
+        self._wait_until_it_serves()
         self.info()
 
     def _configuration(self) -> dict[str, object]:
@@ -57,6 +60,14 @@ class Control:
             "failSwapOn": False,
             "readOnlyPort": 10255,
         }
+
+    def _wait_until_it_serves(self, seconds: float = 30) -> None:
+        """Wait for the HTTPS port. Raises RigError with the log's end when it does not answer."""
+        deadline = time.monotonic() + seconds
+        while not _listens(10250):
+            if not self.agent.pid() or time.monotonic() > deadline:
+                raise RigError(f"kubelet-mp does not serve:\n{self.agent.tail()}")
+            time.sleep(0.1)
 
     def start(self) -> None:
         sweep.make_cgroup(self.runtime.layout.cgroup)
@@ -100,6 +111,11 @@ class Control:
         for line in self.runtime.stop():
             print(f"had to be removed by force: {line}", file=sys.stderr)
         shutil.rmtree(self.runtime.layout.log, ignore_errors=True)
+
+
+def _listens(port: int) -> bool:
+    with socket.socket() as probe:
+        return probe.connect_ex(("127.0.0.1", port)) == 0
 
 
 def main(words: list[str]) -> int:

@@ -110,7 +110,8 @@ class Quickstart:
         try:
             return str(self._wait(self._pod_address, 90, f"pod {_POD} runs"))
         except RigError as error:
-            self._show("why", f"{_POD}-{self.node}")
+            if self.agent.pid():
+                self._show("why", f"{_POD}-{self.node}")
             raise RigError(f"{error}\nThe end of {self.agent.log}:\n{self.agent.tail(4000)}") from error
 
     def _pod_address(self) -> str:
