@@ -20,16 +20,22 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 def agent(arguments: Sequence[str]) -> int:
     from kubelet_mp import log
-    from kubelet_mp.config.load import load
+    from kubelet_mp.config.load import Shown, load
     from kubelet_mp.errors import BootError
     from kubelet_mp.supervisor.startup import serve
 
     try:
         settings = load(arguments)
+    except Shown as shown:
+        print(shown.text)
+        return 0
     except BootError as error:
         print(f"Error: {error}", file=sys.stderr)
         return 1
-    log.setup(settings.kubelet.logging.format, settings.kubelet.logging.verbosity)
+    logging = settings.kubelet.logging
+    patterns = {item.file_pattern: item.verbosity for item in logging.vmodule}
+    log.setup(logging.format, logging.verbosity, vmodule=patterns)
+    log.get("supervisor").v(2).info("effective configuration", config=settings.loggable())
     for warning in settings.warnings:
         log.get("supervisor").warning(warning)
     try:

@@ -12,9 +12,9 @@ import queue
 import selectors
 import signal
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Any, ClassVar
 
 from kubelet_mp import log
 from kubelet_mp.config import Settings
@@ -98,7 +98,7 @@ class Room:
         except BlockingIOError:
             return  # the pipe is full: the main thread will wake anyway
 
-    def pod_event(self, pod: dict, type_: str, reason: str, message: str, field_path: str = "") -> None:
+    def pod_event(self, pod: Mapping[str, Any], type_: str, reason: str, message: str, field_path: str = "") -> None:
         """Send a Kubernetes event about `pod` (type_ Normal or Warning)."""
         meta = pod["metadata"]
         self.send(Event("Pod", meta.get("namespace", ""), meta["name"], meta["uid"], type_, reason, message,

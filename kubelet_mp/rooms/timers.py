@@ -33,7 +33,9 @@ class Timers:
     def after(self, seconds: float, call: Callable[[], None]) -> Timer:
         return self._push(Timer(self._now() + seconds, next(self._serial), call))
 
-    def every(self, period: float, call: Callable[[], None], *, jitter: float = 0.0, first: float | None = None) -> Timer:
+    def every(
+        self, period: float, call: Callable[[], None], *, jitter: float = 0.0, first: float | None = None
+    ) -> Timer:
         """Call each `period` s, stretched by a random factor of at most 1 + `jitter`; first after `first` s."""
         due = self._now() + (period if first is None else first)
         return self._push(Timer(due, next(self._serial), call, period, jitter))

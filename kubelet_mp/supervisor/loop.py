@@ -19,7 +19,7 @@ from kubelet_mp.supervisor.entry import Entry
 from kubelet_mp.supervisor.routes import receivers
 from kubelet_mp.supervisor.systemd import Notifier
 from kubelet_mp.wire.envelope import CREDIT, Envelope, seal
-from kubelet_mp.wire.link import Link, LinkBroken
+from kubelet_mp.wire.link import Link, LinkBroken, ParentEnd
 from kubelet_mp.wire.messages import Health, Message, RoomUp
 
 NAME = "supervisor"
@@ -190,7 +190,7 @@ class Supervisor:
         entry.credit = False
         self._write(entry, lambda link: link.send(entry.mailbox.take()))
 
-    def _write(self, entry: Entry, action: Callable) -> None:
+    def _write(self, entry: Entry, action: Callable[[ParentEnd], None]) -> None:
         assert entry.link is not None
         try:
             action(entry.link)
