@@ -115,7 +115,8 @@ def usage() -> str:
     """The text of --help."""
     lines = [USAGE]
     for flag in sorted(FLAGS.values(), key=lambda flag: flag.name):
-        head = f"-{flag.shorthand}, --{flag.name}" if flag.shorthand else f"    --{flag.name}"
-        kind = "" if flag.kind == "bool" else f" {flag.kind}"
-        lines.append(f"  {head}{kind:<16} {flag.help}{' *' if flag.deprecated and flag.path else ''}")
+        dash = f"-{flag.shorthand}, --" if flag.shorthand else "    --"
+        word = "" if flag.kind == "bool" else f" {flag.kind}"
+        star = " *" if flag.deprecated and flag.path else ""
+        lines.append(f"  {dash + flag.name + word:<58} {flag.help}{star}")
     return "\n".join(lines)

@@ -1,0 +1,123 @@
+"""Whether the configuration can be honoured on a host: the texts that operators search for, and the fixes."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from kubelet_mp.config import KubeletConfiguration, Settings, kubeconfig, preflight
+from kubelet_mp.config.decode import legacy_defaults
+from kubelet_mp.errors import ConfigError
+
+V1 = {"cpu", "cpuacct", "cpuset", "memory"}
+
+
+def made(**fields: Any) -> KubeletConfiguration:
+    return KubeletConfiguration(**fields)
+
+
+def texts(errors: list[ConfigError]) -> str:
+    assert all(error.fix for error in errors)
+    return "\n".join(error.message for error in errors)
+
+
+def test_swap() -> None:
+    text = texts(preflight.swap(made(), ["/dev/sda2"]))
+    assert "running with swap on is not supported, please disable swap or set --fail-swap-on flag to false" in text
+    assert "/dev/sda2" in text
+    assert preflight.swap(made(), []) == []
+    assert preflight.swap(made(fail_swap_on=False), ["/dev/sda2"]) == []
+
+
+def test_cgroup_version() -> None:
+    text = texts(preflight.cgroup_version(made(), 1))
+    assert text == "kubelet is configured to not run on a host using cgroup v1"
+    assert preflight.cgroup_version(made(fail_cgroup_v1=False), 1) == []
+    assert preflight.cgroup_version(made(), 2) == []
+    assert "no cgroup filesystem" in texts(preflight.cgroup_version(made(), 0))
+
+
+def test_what_cgroup_v1_cannot_do() -> None:
+    kubelet = made(memory_swap={"swap_behavior": "LimitedSwap"}, single_process_oom_kill=False)
+    assert len(preflight.cgroup_behaviour(kubelet, 1)) == 2
+    assert preflight.cgroup_behaviour(kubelet, 2) == []
+    assert preflight.cgroup_behaviour(made(), 1) == []
+
+
+def test_controllers() -> None:
+    def check(controllers: set[str], *, cfs_period: bool = True, version: int = 1) -> list[ConfigError]:
+        return preflight.cgroup_controllers(made(), version, controllers, cfs_period=cfs_period)
+
+    assert texts(check(V1 - {"cpuset"})) == "Following Cgroup subsystem not mounted: ['cpuset']"
+    assert "CFS" in texts(check(V1, cfs_period=False))
+    assert check(V1) == check(set(), version=2) == []
+
+
+def test_drivers_that_differ_are_both_named() -> None:
+    error = preflight.driver(made(), "systemd")[0]
+    assert "'cgroupfs'" in error.message
+    assert "'systemd'" in error.message
+    assert "SystemdCgroup = false" in (error.fix or "")
+    assert preflight.driver(made(), None) == preflight.driver(made(), "cgroupfs") == []
+
+
+def test_webhooks_need_somebody_to_ask() -> None:
+    text = texts(preflight.webhooks(Settings(node_name="n")))
+    assert "no client provided, cannot use webhook authentication" in text
+    assert "no client provided, cannot use webhook authorization" in text
+    assert preflight.webhooks(Settings(node_name="n", kubelet=legacy_defaults())) == []
+    assert preflight.webhooks(Settings(node_name="n", kubelet=made(enable_server=False))) == []
+
+
+def test_what_is_not_implemented_is_refused_or_said() -> None:
+    assert preflight.not_implemented(Settings(node_name="n")) == []
+    assert preflight.without_effect(Settings(node_name="n")) == []
+    systemd = Settings(node_name="n", kubelet=made(cgroup_driver="systemd"))
+    assert "cgroupDriver systemd" in texts(preflight.not_implemented(systemd))
+    static = Settings(node_name="n", kubelet=made(cpu_manager_policy="static"))
+    assert "cpuManagerPolicy" in preflight.without_effect(static)[0]
+
+
+def test_all_errors_are_raised_together() -> None:
+    errors = preflight.at_start(Settings(node_name="n"), swaps=["/swap"], version=1, controllers=V1, cfs_period=True)
+    assert len(errors) == 4
+    with pytest.raises(ConfigError) as caught:
+        preflight.raise_all(errors)
+    assert len(caught.value.problems) == 4
+    with pytest.raises(ConfigError, match="swap"):
+        preflight.raise_all(preflight.swap(made(), ["/swap"]))
+    preflight.raise_all([])
+
+
+GOOD = """
+kind: Config
+current-context: c
+contexts: [{name: c, context: {cluster: k, user: u}}]
+clusters: [{name: k, cluster: {server: "https://192.0.2.1:6443"}}]
+"""
+
+
+def test_kubeconfig(tmp_path: Path) -> None:
+    path = tmp_path / "kubeconfig"
+    path.write_text(GOOD)
+    kubeconfig.check(str(path))
+
+
+@pytest.mark.parametrize(
+    ("text", "reason"),
+    [
+        (None, "No such file"),
+        ("a: [", "not YAML"),
+        ("kind: Pod", "not of kind Config"),
+        (GOOD.replace("current-context: c", "current-context: d"), "no context 'd'"),
+        (GOOD.replace("cluster: k,", "cluster: x,"), "no cluster 'x'"),
+        (GOOD.replace("server", "sever"), "no server"),
+    ],
+)
+def test_unusable_kubeconfig_is_named_with_the_reason(tmp_path: Path, text: str | None, reason: str) -> None:
+    path = tmp_path / "kubeconfig"
+    if text is not None:
+        path.write_text(text)
+    with pytest.raises(ConfigError, match=reason) as caught:
+        kubeconfig.check(str(path))
+    assert str(path) in str(caught.value)
