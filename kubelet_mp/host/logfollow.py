@@ -133,7 +133,7 @@ class Follower:
         self._source, self._lines, self._left_at = current, Lines(current), None
 
     def _between(self, current: int) -> tuple[list[str], int]:
-        """(files rotated after ours and before inode `current`, oldest first; ns of the newest known record)."""
+        """(files rotated after ours and before inode `current`, oldest first; ns of the newest record)."""
         files = rotated_files(self._path)
         inodes = [_inode(path) for path in files]
         if current in inodes:
