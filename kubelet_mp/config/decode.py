@@ -7,7 +7,7 @@ lenient one is used), a wrong type is fatal. Source: Kubernetes 1.37 pkg/kubelet
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from typing import Any, get_args
 
 from pydantic import ValidationError
@@ -145,6 +145,12 @@ def _problem(item: Any) -> str:
         path += f"[{part}]" if isinstance(part, int) else f".{part}" if path else str(part)
     reason = str(item["msg"]).removeprefix("Value error, ")
     return f"{path}: {reason} (got {str(item['input'])[:80]!r})"
+
+
+def mark_set(kubelet: KubeletConfiguration, names: Collection[str]) -> KubeletConfiguration:
+    """The same configuration, its model_fields_set being those of the names (as in files) that are fields."""
+    fields = {name for name, info in KubeletConfiguration.model_fields.items() if info.alias in names}
+    return KubeletConfiguration.model_construct(_fields_set=fields, **dict(kubelet))
 
 
 def resolve_paths(document: dict[str, Any], directory: str) -> None:

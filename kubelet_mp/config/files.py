@@ -48,9 +48,7 @@ def read(path: str | Path) -> Document:
         node = loader.get_single_node()
         data = None if node is None else _plain(loader.construct_document(node))
     except (yaml.YAMLError, ValueError, RecursionError) as error:
-        raise ConfigError(
-            f"configuration file {path} is not YAML or JSON: {_one_line(error)}", _FIX
-        ) from error
+        raise ConfigError(f"configuration file {path} is not YAML or JSON: {_one_line(error)}", _FIX) from error
     if data is None:
         raise ConfigError(f"configuration file {path} is empty", _FIX)
     if not isinstance(data, dict):

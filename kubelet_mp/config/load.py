@@ -41,16 +41,12 @@ def load(argv: Sequence[str], hostname: Callable[[], str] = socket.gethostname) 
     """
     given = flags.parse(argv)
     if given.words:
-        raise ConfigError(
-            f"unknown command {given.words[0]}", "the agent takes flags only; see kubelet-mp --help"
-        )
+        raise ConfigError(f"unknown command {given.words[0]}", "the agent takes flags only; see kubelet-mp --help")
     version = _meta(given)
     _raise("the command line is refused", process_problems(given.values))
     kubelet, warnings = configuration(given)
     problems = kubelet_problems(kubelet)
-    _raise(
-        "the configuration is refused", [f"invalid configuration: {path}: {text}" for path, text in problems]
-    )
+    _raise("the configuration is refused", [f"invalid configuration: {path}: {text}" for path, text in problems])
     name = node_name(given.values.get("hostname-override", ""), hostname)
     return Settings(
         node_name=name,
@@ -71,38 +67,45 @@ def node_name(override: str, hostname: Callable[[], str]) -> str:
 
 
 def configuration(given: flags.Given) -> tuple[KubeletConfiguration, list[str]]:
-    """The merged configuration (defaults < file < drop-ins < flags), not validated yet, and warnings."""
+    """The merged configuration (defaults < file < drop-ins < flags), not validated yet, and warnings.
+
+    Its model_fields_set names the fields that a file, drop-in or flag gave, not those that were defaulted.
+    """
     warnings: list[str] = []
+    said: set[str] = set()
     config, directory = given.values.get("config", ""), given.values.get("config-dir", "")
-    kubelet = _from_file(config, warnings) if config else decode.legacy_defaults()
+    kubelet = _from_file(config, warnings, said) if config else decode.legacy_defaults()
     if directory:
-        kubelet = _with_drop_ins(kubelet, directory, hard_eviction=bool(config))
+        kubelet = _with_drop_ins(kubelet, directory, said, hard_eviction=bool(config))
     document = kubelet.as_v1beta1()
     for path, value in given.overrides().items():
         _put(document, path, value)
-    return decode.build(document, "the command line"), warnings
+        said.add(path[0])
+    return decode.mark_set(decode.build(document, "the command line"), said), warnings
 
 
-def _from_file(path: str, warnings: list[str]) -> KubeletConfiguration:
+def _from_file(path: str, warnings: list[str], said: set[str]) -> KubeletConfiguration:
     document = files.read(path)
     for name in decode.unknown_fields(document.data):
         warnings.append(f"{path}: unknown field {name!r} is ignored")
     for name in document.duplicates:
         warnings.append(f"{path}: field {name!r} stands more than once, the last one counts")
     data = copy.deepcopy(document.data)
+    said.update(decode.without_unset(data))
     decode.merge_default_eviction(data)
     decode.resolve_paths(data, os.path.dirname(os.path.abspath(path)))
     return decode.fill(data, path, hard_eviction=True)
 
 
 def _with_drop_ins(
-    kubelet: KubeletConfiguration, directory: str, *, hard_eviction: bool
+    kubelet: KubeletConfiguration, directory: str, said: set[str], *, hard_eviction: bool
 ) -> KubeletConfiguration:
     """A threshold map that a drop-in deletes gets its default back only where a --config file gave one."""
     for path in files.drop_ins(directory)[0]:
         document = files.read(path)
         if document.duplicates:
             raise ConfigError(f"drop-in {path}: field {document.duplicates[0]!r} stands more than once")
+        said.update(decode.without_unset(document.data))
         merged = files.merge_patch(kubelet.as_v1beta1(), document.data)
         kubelet = decode.fill(merged, str(path), hard_eviction=hard_eviction)
     return kubelet

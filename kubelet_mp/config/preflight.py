@@ -91,15 +91,31 @@ def cgroup_controllers(
 
 
 def driver(kubelet: KubeletConfiguration, runtime_driver: str | None) -> list[ConfigError]:
-    """runtime_driver: what the runtime's RuntimeConfig answered, None when it cannot tell."""
+    """runtime_driver: what the runtime's RuntimeConfig answered, None when it cannot tell.
+
+    A cgroupDriver that nobody set gives way to the runtime's.
+    """
     wanted = kubelet.cgroup_driver
-    if runtime_driver is None or runtime_driver == wanted:
+    if not runtime_driver or runtime_driver == wanted:
         return []
+    if "cgroup_driver" not in kubelet.model_fields_set:
+        return _driver_implemented(runtime_driver)
     option = "SystemdCgroup = " + ("true" if wanted == "systemd" else "false")
     return [
         ConfigError(
             f"cgroup drivers differ: cgroupDriver is {wanted!r}, the runtime uses {runtime_driver!r}",
             f"set cgroupDriver: {runtime_driver}, or reconfigure the runtime (containerd: {option})",
+        )
+    ]
+
+
+def _driver_implemented(driver: str) -> list[ConfigError]:
+    if driver == "cgroupfs":
+        return []
+    return [
+        ConfigError(
+            f"the container runtime uses the cgroup driver {driver!r}, which is not implemented yet",
+            "configure the runtime for cgroupfs (containerd: SystemdCgroup = false)",
         )
     ]
 
@@ -160,9 +176,7 @@ _IGNORED: tuple[tuple[str, _Asked], ...] = (
 
 def not_implemented(settings: Settings) -> list[ConfigError]:
     """What was asked for, is not implemented, and must not be passed over."""
-    return [
-        ConfigError(f"{what} is not implemented yet", fix) for what, fix, asked in _REFUSED if asked(settings)
-    ]
+    return [ConfigError(f"{what} is not implemented yet", fix) for what, fix, asked in _REFUSED if asked(settings)]
 
 
 def without_effect(settings: Settings) -> list[str]:

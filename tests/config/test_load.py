@@ -286,6 +286,15 @@ def test_configz_is_a_file_that_loads_to_the_same(write: Write, tmp_path: Path) 
     assert loaded("--config", str(again)).kubelet == kubelet
 
 
+def test_the_fields_that_somebody_set_can_be_told(write: Write, tmp_path: Path) -> None:
+    config = write("cgroupDriver: cgroupfs\nport: 0\nmaxPods: null\n")
+    write("clusterDomain: a.local\n", "d/a.conf")
+    kubelet = loaded(f"--config={config}", f"--config-dir={tmp_path}/d", "--anonymous-auth").kubelet
+    assert kubelet.model_fields_set == {"cgroup_driver", "cluster_domain", "authentication"}
+    assert loaded().kubelet.model_fields_set == set()
+    assert pickle.loads(pickle.dumps(kubelet)).model_fields_set == kubelet.model_fields_set
+
+
 def test_the_header_of_the_manifest_url_is_not_logged() -> None:
     settings = loaded("--manifest-url-header=Authorization:Bearer x,A:b")
     assert settings.kubelet.static_pod_url_header == {"Authorization": ("Bearer x",), "A": ("b",)}

@@ -54,11 +54,17 @@ def test_controllers() -> None:
 
 
 def test_drivers_that_differ_are_both_named() -> None:
-    error = preflight.driver(made(), "systemd")[0]
+    chosen = made(cgroup_driver="cgroupfs")
+    error = preflight.driver(chosen, "systemd")[0]
     assert "'cgroupfs'" in error.message
     assert "'systemd'" in error.message
     assert "SystemdCgroup = false" in (error.fix or "")
-    assert preflight.driver(made(), None) == preflight.driver(made(), "cgroupfs") == []
+    assert preflight.driver(chosen, None) == preflight.driver(chosen, "cgroupfs") == []
+
+
+def test_a_driver_that_nobody_chose_gives_way_to_the_runtimes() -> None:
+    assert preflight.driver(made(cgroup_driver="systemd"), "systemd") == []
+    assert "not implemented" in texts(preflight.driver(made(), "systemd"))
 
 
 def test_webhooks_need_somebody_to_ask() -> None:
