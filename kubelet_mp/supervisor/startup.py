@@ -12,8 +12,9 @@ from pathlib import Path
 from setproctitle import setproctitle
 
 from kubelet_mp import log
-from kubelet_mp.config import Settings
+from kubelet_mp.config import Settings, kubeconfig, preflight
 from kubelet_mp.errors import LockedError, StartError
+from kubelet_mp.host import facts
 from kubelet_mp.model import clock
 from kubelet_mp.supervisor.loop import Supervisor
 
@@ -23,6 +24,7 @@ _log = log.get("supervisor")
 
 def serve(settings: Settings) -> int:
     """Run the agent until it is told to stop. Returns the exit code; raises BootError if it cannot start."""
+    refuse_unfit(settings)
     make_root(settings.root_dir)
     lock = take_lock(Path(settings.instance_lock))
     try:
@@ -36,6 +38,24 @@ def serve(settings: Settings) -> int:
         return Supervisor(settings, ROOMS).run()
     finally:
         os.close(lock)
+
+
+def refuse_unfit(settings: Settings) -> None:
+    """Raise ConfigError, with every reason at once, when the configuration cannot be honoured on this host."""
+    if settings.kubeconfig and not settings.bootstrap_kubeconfig:
+        kubeconfig.check(settings.kubeconfig)
+    found = facts.cgroups()
+    preflight.raise_all(
+        preflight.at_start(
+            settings,
+            swaps=facts.active_swaps(),
+            version=found.version,
+            controllers=found.controllers,
+            cfs_period=found.cfs_period,
+        )
+    )
+    for warning in preflight.without_effect(settings):
+        _log.warning(warning)
 
 
 def make_root(root: str) -> None:
