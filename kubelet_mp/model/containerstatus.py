@@ -72,7 +72,7 @@ def _one(pod: Pod, container: Mapping[str, Any], runtime: PodRuntime, inputs: St
     else:
         status = _from_memory(pod, container, old, runtime, inputs, init)
     _apply_reason(pod, container, status, inputs, init)
-    _judge(container, status, instances[0] if instances else None, inputs, init)
+    _judge(container, status, _verdicts(container, status, instances, old, inputs), init)
     _describe(container, status)
     return status
 
@@ -193,19 +193,30 @@ def _apply_reason(
     status["state"] = {"waiting": {"reason": reason[0], **({"message": reason[1]} if reason[1] else {})}}
 
 
-def _judge(
-    container: Mapping[str, Any], status: Status, instance: Container | None, inputs: StatusInputs, init: bool
-) -> None:
-    """`started` and `ready` from the state and the probes' results."""
-    running = kind(status) == "running" and instance is not None
-    startup = inputs.probes.get((instance.id, "startup")) if instance else None
-    status["started"] = running and (startup == "success" or container.get("startupProbe") is None)
+def _verdicts(
+    container: Mapping[str, Any], status: Status, instances: tuple[Container, ...], old: Mapping[str, Any] | None,
+    inputs: StatusInputs,
+) -> tuple[bool, bool]:
+    """(startup, readiness) verdicts. What was known of the same instance stands until a probe says otherwise,
+    so that a restart of the agent makes nothing unready.
+    """
+    known = old if old is not None and old.get("containerID") == status.get("containerID") else {}
+    verdicts = []
+    for kind_, shown in (("startup", "started"), ("readiness", "ready")):
+        result = inputs.probes.get((instances[0].id, kind_)) if instances else None
+        holds = bool(known.get(shown)) if result is None else result == "success"
+        verdicts.append(holds or container.get(f"{kind_}Probe") is None)
+    return verdicts[0], verdicts[1]
+
+
+def _judge(container: Mapping[str, Any], status: Status, verdicts: tuple[bool, bool], init: bool) -> None:
+    """`started` and `ready` from the state and the probes' verdicts."""
+    status["started"] = kind(status) == "running" and verdicts[0]
     if init and not is_sidecar(container):
         ended = status["state"].get("terminated") or {"exitCode": 1}
         status["ready"] = ended["exitCode"] == 0 and ended.get("reason") != "OOMKilled"
-        return
-    readiness = inputs.probes.get((instance.id, "readiness")) if instance else None
-    status["ready"] = status["started"] and (readiness == "success" or container.get("readinessProbe") is None)
+    else:
+        status["ready"] = status["started"] and verdicts[1]
 
 
 def _describe(container: Mapping[str, Any], status: Status) -> None:

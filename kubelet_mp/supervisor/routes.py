@@ -26,7 +26,7 @@ ROUTES: Mapping[str, tuple[str, ...]] = {
     "PodCgroupReady": ("pods",),
     "PodVolumesReady": ("pods",),
     "PodFreed": ("pods",),
-    "NodeFacts": ("pods", "volumes", "http", "reporter"),
+    "NodeFacts": ("pods", "volumes", "probes", "http", "reporter"),
     # from probes
     "ProbeResult": ("pods",),
     # from everyone

@@ -29,7 +29,7 @@ def box(ready=True, ip="10.0.0.2"):
 def made(name, state=State.RUNNING, code=0, attempt=0, reason="", serial=0):
     ended = state is State.EXITED
     return Container(f"{name}{attempt}", name, attempt, state, "s1", "u1", 10 + attempt + serial, 20,
-                     30 if ended else 0, code, reason or ("Completed" if ended and not code else "Error" if ended else ""),
+                     30 if ended else 0, code, reason or (("Error" if code else "Completed") if ended else ""),
                      image="i", image_ref="sha256:1")
 
 
@@ -136,6 +136,14 @@ def test_readiness_and_startup_probes_gate():
     assert one(s)["started"] and not one(s)["ready"]
     s = status(p, seen(made("c")), probes={("c0", "startup"): "success", ("c0", "readiness"): "success"})
     assert one(s)["ready"] and condition(s, "Ready")["status"] == "True"
+
+
+def test_what_a_probe_said_of_an_instance_stands_until_it_is_probed_again():
+    p = pod(containers=({"name": "c", "image": "i", "readinessProbe": {}},))
+    first = status(p, seen(made("c")), probes={("c0", "readiness"): "success"})
+    assert one(status(p, seen(made("c")), previous=first))["ready"]
+    assert not one(status(p, seen(made("c")), previous=first, probes={("c0", "readiness"): "failure"}))["ready"]
+    assert not one(status(p, seen(made("c", attempt=1)), previous=first))["ready"]
 
 
 def test_readiness_gates():
