@@ -12,13 +12,12 @@ import socket
 import ssl
 import subprocess
 import sys
-import time
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from integration.rig import cache, sweep
-from integration.rig.console import RigError
+from integration.rig.console import RigError, poll
 from integration.rig.cri import Cri
 from integration.rig.runtime import Runtime
 
@@ -293,14 +292,10 @@ class Agent:
 
     def wait(self, done: Callable[[], Any], seconds: float, what: str) -> Any:
         """Return the first true value of `done`. Raises RigError that names `what`."""
-        deadline = time.monotonic() + seconds
-        while True:
-            value = done()
-            if value:
-                return value
-            if time.monotonic() > deadline:
-                raise RigError(f"not within {seconds:.0f} s: {what}\n{self.log_tail()}")
-            time.sleep(0.1)
+        value = poll(done, seconds, every=0.1)
+        if not value:
+            raise RigError(f"not within {seconds:.0f} s: {what}\n{self.log_tail()}")
+        return value
 
     def wait_running(self, name: str, count: int = 1, seconds: float = 60) -> list[str]:
         """Wait until `count` containers of a static pod run; return their ids."""
@@ -347,10 +342,8 @@ class Agent:
 
     def _orphans(self, seconds: float = 10) -> dict[int, str]:
         """What is left of the agent's processes when they have had time to notice the supervisor's end."""
-        deadline = time.monotonic() + seconds
-        while (left := self.family()) and time.monotonic() < deadline:
-            time.sleep(0.05)
-        return left
+        poll(lambda: not self.family(), seconds)
+        return self.family()
 
     def _remove_pods(self) -> None:
         if self.runtime.running():

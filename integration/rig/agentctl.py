@@ -7,7 +7,6 @@ import shutil
 import signal
 import socket
 import sys
-import time
 from collections.abc import Callable
 from pathlib import Path
 
@@ -15,7 +14,7 @@ import yaml
 
 from integration.rig import layout, sweep
 from integration.rig.agent import ENVIRONMENT, command_line
-from integration.rig.console import RigError
+from integration.rig.console import RigError, poll
 from integration.rig.runtime import Runtime, start
 from integration.rig.service import Service
 
@@ -63,11 +62,9 @@ class Control:
 
     def _wait_until_it_serves(self, seconds: float = 30) -> None:
         """Wait for the HTTPS port. Raises RigError with the log's end when it does not answer."""
-        deadline = time.monotonic() + seconds
-        while not _listens(10250):
-            if not self.agent.pid() or time.monotonic() > deadline:
-                raise RigError(f"kubelet-mp does not serve:\n{self.agent.tail()}")
-            time.sleep(0.1)
+        poll(lambda: _listens(10250) or not self.agent.pid(), seconds)
+        if not self.agent.pid() or not _listens(10250):
+            raise RigError(f"kubelet-mp does not serve:\n{self.agent.tail()}")
 
     def start(self) -> None:
         sweep.make_cgroup(self.runtime.layout.cgroup)

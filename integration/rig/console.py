@@ -1,4 +1,4 @@
-"""What the rig tells the person who started it, and external commands with time limits."""
+"""What the rig tells the person who started it, waiting, and external commands with time limits."""
 
 from __future__ import annotations
 
@@ -6,8 +6,11 @@ import os
 import subprocess
 import sys
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
+from typing import TypeVar
+
+T = TypeVar("T")
 
 _START = time.monotonic()
 
@@ -19,6 +22,14 @@ class RigError(Exception):
 def say(text: str) -> None:
     """Print one line of progress on stderr, with the seconds since the start."""
     print(f"[{time.monotonic() - _START:4.0f}s] {text}", file=sys.stderr, flush=True)
+
+
+def poll(probe: Callable[[], T], seconds: float, every: float = 0.05) -> T:
+    """Call `probe` until its result is true or `seconds` are over; return the last result."""
+    deadline = time.monotonic() + seconds
+    while not (result := probe()) and time.monotonic() < deadline:
+        time.sleep(every)
+    return result
 
 
 def run(

@@ -113,9 +113,7 @@ class Cri:
             labels=_pod_label(pod),
             log_path="c.log" if logs else "",
         )
-        create = api_pb2.CreateContainerRequest(
-            pod_sandbox_id=sandbox_id, config=container, sandbox_config=sandbox
-        )
+        create = api_pb2.CreateContainerRequest(pod_sandbox_id=sandbox_id, config=container, sandbox_config=sandbox)
         container_id = self.runtime.CreateContainer(create, timeout=_SECONDS).container_id
         start = api_pb2.StartContainerRequest(container_id=container_id)
         self.runtime.StartContainer(start, timeout=_SECONDS)

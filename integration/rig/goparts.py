@@ -43,10 +43,7 @@ RUNTIME = (
     Part(_RUNC, (_RUNC,), "main.version", tags="seccomp", cgo=True),
     Part(
         _CNI,
-        tuple(
-            f"{_CNI}/plugins/{name}"
-            for name in ("main/bridge", "main/loopback", "ipam/host-local", "meta/portmap")
-        ),
+        tuple(f"{_CNI}/plugins/{name}" for name in ("main/bridge", "main/loopback", "ipam/host-local", "meta/portmap")),
         f"{_CNI}/pkg/utils/buildversion.BuildVersion",
     ),
     Part(_CRI_TOOLS, (f"{_CRI_TOOLS}/cmd/crictl",), f"{_CRI_TOOLS}/pkg/version.Version"),

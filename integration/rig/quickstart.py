@@ -8,7 +8,6 @@ import shutil
 import socket
 import subprocess
 import sys
-import time
 import urllib.error
 import urllib.request
 from collections.abc import Callable
@@ -19,13 +18,14 @@ import yaml
 
 from integration.rig import cache, layout, sweep
 from integration.rig.agent import ENVIRONMENT, command_line, free_port, may_listen
-from integration.rig.console import RigError, say
+from integration.rig.console import RigError, poll, say
 from integration.rig.runtime import Runtime, start
 from integration.rig.service import Service
 
 _SAMPLES = cache.TREE / "integration" / "quickstart.d"
 _PORTS = {"port": 10250, "readOnlyPort": 10255, "healthzPort": 10248}
 _POD = "web"
+_TELL_EVERY = 5.0  # seconds
 
 
 class Quickstart:
@@ -126,16 +126,11 @@ class Quickstart:
         return ""
 
     def _wait(self, attempt: Callable[[], str], seconds: float, what: str) -> str:
-        deadline = time.monotonic() + seconds
-        said = time.monotonic() + 5
-        while not (value := attempt()):
-            if time.monotonic() > deadline:
-                raise RigError(f"not within {seconds:.0f} s: {what}")
-            if time.monotonic() > said:
-                say(f"waiting until {what}")
-                said += 5
-            time.sleep(0.1)
-        return value
+        for _ in range(round(seconds / _TELL_EVERY)):
+            if value := poll(attempt, _TELL_EVERY):
+                return value
+            say(f"waiting until {what}")
+        raise RigError(f"not within {seconds:.0f} s: {what}")
 
     def _show(self, *words: str) -> None:
         """Run one of kubelet-mp's own commands in front of the user."""

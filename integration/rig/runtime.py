@@ -5,13 +5,12 @@ from __future__ import annotations
 import fcntl
 import re
 import shutil
-import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
 from integration.rig import config, images, sweep
-from integration.rig.console import RigError, run, say
+from integration.rig.console import RigError, poll, run, say
 from integration.rig.cri import Cri
 from integration.rig.layout import Binaries, Layout
 from integration.rig.service import Service
@@ -69,7 +68,7 @@ class Runtime:
             with self.cri() as client:
                 client.remove_all()
             self.stop_daemon()
-        self._wait(lambda: not sweep.shims(self.layout), 10, "leaves shims", fail=False)
+        poll(lambda: not sweep.shims(self.layout), 10)
         sweep.remove_bridge(self.layout)
         sweep.remove_cgroup(self.layout.cgroup)
         left = sweep.leftovers(self.layout)
@@ -129,15 +128,10 @@ class Runtime:
             wanted = {images.BUSYBOX, images.PAUSE}
             self._wait(lambda: wanted <= client.image_names(), 20, "does not show the imported images")
 
-    def _wait(self, done: Callable[[], bool], seconds: float, what: str, fail: bool = True) -> None:
-        deadline = time.monotonic() + seconds
-        while not done():
-            if time.monotonic() > deadline:
-                if not fail:
-                    return
-                service = self._service()
-                raise RigError(f"{service.name} {what} after {seconds:.0f} s:\n{service.tail()}")
-            time.sleep(0.05)
+    def _wait(self, done: Callable[[], bool], seconds: float, what: str) -> None:
+        if not poll(done, seconds):
+            service = self._service()
+            raise RigError(f"{service.name} {what} after {seconds:.0f} s:\n{service.tail()}")
 
 
 def _may_raise_oom_score() -> bool:

@@ -5,12 +5,11 @@ from __future__ import annotations
 import os
 import signal
 import subprocess
-import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from integration.rig.console import RigError
+from integration.rig.console import RigError, poll
 
 
 @dataclass(frozen=True)
@@ -58,11 +57,8 @@ class Service:
     def stop(self, seconds: float = 30, number: int = signal.SIGTERM) -> None:
         """Send `number` and wait for the end. Raises RigError when that takes longer than `seconds`."""
         self.send(number)
-        deadline = time.monotonic() + seconds
-        while self.pid():
-            if time.monotonic() > deadline:
-                raise RigError(f"{self.name} does not stop within {seconds:.0f} s:\n{self.tail()}")
-            time.sleep(0.05)
+        if not poll(lambda: not self.pid(), seconds):
+            raise RigError(f"{self.name} does not stop within {seconds:.0f} s:\n{self.tail()}")
         self.pid_file.unlink(missing_ok=True)
 
     def tail(self, size: int = 2000) -> str:

@@ -8,12 +8,11 @@ from __future__ import annotations
 import ctypes
 import os
 import signal
-import time
 from collections.abc import Iterator
 from pathlib import Path
 
 from integration.rig import firewall
-from integration.rig.console import RigError, run
+from integration.rig.console import RigError, poll, run
 from integration.rig.layout import Layout
 
 _MNT_DETACH = 2
@@ -80,13 +79,14 @@ def _delegate(folder: Path) -> None:
 
 def remove_cgroup(name: str) -> None:
     """Kill what still runs in cgroup NAME and remove it, with its children."""
-    deadline = time.monotonic() + 10
-    while left := list(cgroups(name)):
-        for folder in left:
+
+    def gone() -> bool:
+        for folder in cgroups(name):
             _remove_one(folder)
-        if time.monotonic() > deadline:
-            raise RigError(f"these cgroups cannot be removed: {' '.join(map(str, left))}")
-        time.sleep(0.02)
+        return not any(cgroups(name))
+
+    if not poll(gone, 10):
+        raise RigError(f"these cgroups cannot be removed: {' '.join(map(str, cgroups(name)))}")
 
 
 def _remove_one(folder: Path) -> None:
