@@ -155,11 +155,16 @@ class Room:
         for envelope in self.context.link.get():
             message = envelope.open()
             if isinstance(message, RoomUp):
-                self.replay(message.room)
+                self._room_up(message.room)
             else:
                 self.handle(message)
             self.context.beat()
         self._ask()
+
+    def _room_up(self, room: str) -> None:
+        if room == "http":
+            self._last_metrics = ""  # it has lost them: send them again with the next round
+        self.replay(room)
 
     def _ask(self) -> None:
         self.context.link.put(credit(self.name, self.context.incarnation, next(self._seq), clock.monotonic()))
