@@ -306,6 +306,22 @@ class Agent:
 
         return list(self.wait(running, seconds, f"{count} container(s) of {name} run"))
 
+    def container_status(self, name: str, container: str = "c") -> dict[str, Any]:
+        """One container's status, an empty one when there is none."""
+        status = self.status(name)
+        listed = (status.get("initContainerStatuses") or []) + (status.get("containerStatuses") or [])
+        return next((one for one in listed if one["name"] == container), {})
+
+    def output(self, container_id: str) -> str:
+        """What a container has printed, from its log file."""
+        status, _ = self.cri.inspect(container_id)
+        try:
+            lines = Path(status.log_path).read_text().splitlines()
+        except OSError:
+            return ""
+        parts = [line.split(" ", 3) for line in lines]
+        return "".join(part[3] + ("\n" if part[2] == "F" else "") for part in parts if len(part) == 4)
+
     def wait_gone(self, name: str, seconds: float = 60) -> None:
         """Wait until the runtime has no running container of a static pod."""
         self.wait(
