@@ -59,12 +59,18 @@ class ManifestError(KubeletError):
 
 
 class RuntimeCallError(KubeletError):
-    """A CRI call failed. method: the CRI method; code: the gRPC code's name, e.g. UNAVAILABLE."""
+    """A CRI call failed. method: the CRI method; code: the gRPC code's name, e.g. UNAVAILABLE.
 
-    def __init__(self, message: str, fix: str | None = None, *, method: str = "", code: str = "") -> None:
+    detail: the runtime's own words; the message is the same with the code before it, as upstream writes it.
+    """
+
+    def __init__(
+        self, message: str, fix: str | None = None, *, method: str = "", code: str = "", detail: str = ""
+    ) -> None:
         super().__init__(message, fix)
         self.method = method
         self.code = code
+        self.detail = detail or message
 
 
 class RuntimeUnavailable(RuntimeCallError):

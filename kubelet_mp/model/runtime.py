@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
+from typing import NamedTuple
 
 POD_NAME = "io.kubernetes.pod.name"
 POD_NAMESPACE = "io.kubernetes.pod.namespace"
@@ -137,6 +138,89 @@ class PodRuntime:
 
     def latest(self, name: str) -> Container | None:
         return next((c for c in self.containers if c.name == name), None)
+
+
+class SandboxBrief(NamedTuple):
+    """What a listing tells of a sandbox; `ready` False: it was stopped."""
+
+    id: str
+    uid: str
+    name: str
+    namespace: str
+    attempt: int
+    ready: bool
+    created_at: int
+
+
+class ContainerBrief(NamedTuple):
+    """What a listing tells of a container; `uid` is its pod's, "" where no kubelet made it."""
+
+    id: str
+    uid: str
+    sandbox_id: str
+    name: str
+    attempt: int
+    state: State
+    created_at: int
+    image: str = ""
+    image_id: str = ""
+
+
+class RuntimeIdentity(NamedTuple):
+    """The answer to CRI Version."""
+
+    name: str
+    version: str
+    api_version: str
+
+
+class ContainerEvent(NamedTuple):
+    """One event of the runtime's stream; `kind`: created, started, stopped, deleted.
+
+    `container_id` may be a sandbox's. `uid` is "" where the runtime did not say whose it is.
+    """
+
+    container_id: str
+    kind: str
+    uid: str
+
+
+class ExecResult(NamedTuple):
+    """How a command in a container ended."""
+
+    stdout: bytes
+    stderr: bytes
+    exit_code: int
+
+
+class FilesystemUse(NamedTuple):
+    """What the runtime uses of one filesystem: bytes, inodes; `at` nanoseconds since the epoch."""
+
+    mountpoint: str
+    used_bytes: int
+    inodes: int
+    at: int
+
+
+class ContainerUse(NamedTuple):
+    """CRI ContainerStats of one container; None where the runtime gives no value.
+
+    cpu: nanoseconds of CPU used so far; memory in bytes; *_at nanoseconds since the epoch.
+    """
+
+    id: str
+    uid: str
+    name: str
+    attempt: int
+    cpu_at: int
+    cpu: int | None
+    memory_at: int
+    working_set: int | None
+    usage: int | None
+    rss: int | None
+    writable_at: int
+    writable_bytes: int | None
+    writable_inodes: int | None
 
 
 def newest_first(containers: Iterable[Container]) -> tuple[Container, ...]:
