@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -12,6 +12,7 @@ from kubelet_mp.host.plugins import grpchealth
 from kubelet_mp.model import clock
 from kubelet_mp.model.expansion import expand_all
 from kubelet_mp.model.probes import Outcome, Probe, http_request, port_number
+from kubelet_mp.model.runtime import ExecResult
 
 MAX_OUTPUT = 10 * 1024
 TRIES = 3
@@ -20,8 +21,8 @@ TRIES = 3
 class Executor(Protocol):
     """What exec probes need of the runtime."""
 
-    def exec_sync(self, container_id: str, cmd: list[str], timeout: float) -> tuple[bytes, bytes, int]:
-        """(stdout, stderr, exit code); RuntimeTimeout after `timeout` s, RuntimeCallError if it cannot be run."""
+    def exec_sync(self, container_id: str, command: Sequence[str], timeout: int) -> ExecResult:
+        """Run it to its end; RuntimeTimeout after `timeout` s, RuntimeCallError if it cannot be run."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,14 +58,13 @@ def _exec(probe: Probe, target: Target, runtime: Executor) -> Outcome:
     env = {e["name"]: e.get("value") or "" for e in target.container.get("env") or () if not e.get("valueFrom")}
     command = expand_all(probe.handler["exec"].get("command") or [], env)
     try:
-        stdout, stderr, code = runtime.exec_sync(target.container_id, command, probe.timeout)
-    except RuntimeTimeout:
-        text = f'command timed out: "{" ".join(command)}" timed out after {clock.format_duration(probe.timeout)}'
-        return Outcome(False, text)
+        result = runtime.exec_sync(target.container_id, command, int(probe.timeout))
+    except RuntimeTimeout as error:
+        return Outcome(False, error.message)
     except RuntimeCallError as error:
         return Outcome(False, error.message, errored=True)
-    output = (stdout + stderr)[:MAX_OUTPUT].decode("utf-8", "replace")
-    return Outcome(code == 0, output)
+    output = (result.stdout + result.stderr)[:MAX_OUTPUT].decode("utf-8", "replace")
+    return Outcome(result.exit_code == 0, output)
 
 
 def _http(probe: Probe, target: Target, runtime: Executor) -> Outcome:
