@@ -11,6 +11,7 @@ import errno
 import os
 import stat
 import tempfile
+from dataclasses import dataclass
 from pathlib import Path
 
 from kubelet_mp.errors import HostError
@@ -148,3 +149,40 @@ def make_dirs(path: Path_, mode: int = 0o750) -> None:
             raise FileError.of("make directory", path, error) from error
     except OSError as error:
         raise FileError.of("make directory", path, error) from error
+
+
+@dataclass(frozen=True, slots=True)
+class FileState:
+    """What tells one content of a path from another without reading it. `kind`: file, directory or other.
+
+    `changed`: time of the last change of content or attributes, in seconds since the epoch.
+    """
+
+    kind: str
+    inode: int
+    size: int
+    modified_ns: int
+    changed_ns: int
+
+    @property
+    def changed(self) -> float:
+        return self.changed_ns / 1e9
+
+
+def file_state(path: Path_) -> FileState:
+    """The state of what the path leads to (symlinks are followed). Raises FileError."""
+    try:
+        status = os.stat(path)
+    except OSError as error:
+        raise FileError.of("look at", path, error) from error
+    mode = status.st_mode
+    kind = "file" if stat.S_ISREG(mode) else "directory" if stat.S_ISDIR(mode) else "other"
+    return FileState(kind, status.st_ino, status.st_size, status.st_mtime_ns, status.st_ctime_ns)
+
+
+def list_names(path: Path_) -> list[str]:
+    """The names in a directory, sorted; names that are not UTF-8 carry surrogates. Raises FileError."""
+    try:
+        return sorted(os.listdir(path))
+    except OSError as error:
+        raise FileError.of("list", path, error) from error

@@ -96,3 +96,25 @@ def test_make_dirs_keeps_what_is_there_and_refuses_a_file(tmp_path):
     (tmp_path / "f").write_text("x")
     with pytest.raises(files.FileError, match="cannot make directory"):
         files.make_dirs(tmp_path / "f")
+
+
+def test_file_state_tells_kinds_and_changes_apart(tmp_path):
+    path = tmp_path / "f"
+    path.write_text("a")
+    first = files.file_state(path)
+    files.write_atomic(path, b"b")
+    assert first.kind == files.file_state(path).kind == "file" and first != files.file_state(path)
+    os.mkfifo(tmp_path / "pipe")
+    (tmp_path / "link").symlink_to("f")
+    assert files.file_state(tmp_path).kind == "directory" and files.file_state(tmp_path / "pipe").kind == "other"
+    assert files.file_state(tmp_path / "link") == files.file_state(path)
+    with pytest.raises(files.MissingFile, match="cannot look at"):
+        files.file_state(tmp_path / "none")
+
+
+def test_list_names_is_sorted_and_says_what_it_cannot_list(tmp_path):
+    for name in (b"b", b"a", b"\xff"):
+        (tmp_path / os.fsdecode(name)).touch()
+    assert files.list_names(tmp_path) == ["a", "b", "\udcff"]
+    with pytest.raises(files.MissingFile, match="cannot list"):
+        files.list_names(tmp_path / "a")
