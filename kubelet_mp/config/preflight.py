@@ -156,6 +156,7 @@ _REFUSED: tuple[tuple[str, str, _Asked], ...] = (
         "set cgroupDriver: cgroupfs and configure the container runtime alike",
         lambda s: s.kubelet.cgroup_driver == "systemd",
     ),
+    ("--exit-on-lock-contention", "leave it out", lambda s: s.exit_on_lock_contention),
     ("cgroupsPerQOS: false", "leave it out", lambda s: not s.kubelet.cgroups_per_qos),
 )
 """Going on without these would be unsafe, or would do something else than what was asked for."""

@@ -26,7 +26,7 @@ def serve(settings: Settings) -> int:
     """Run the agent until it is told to stop. Returns the exit code; raises BootError if it cannot start."""
     refuse_unfit(settings)
     make_root(settings.root_dir)
-    lock = take_lock(Path(settings.instance_lock))
+    locks = [take_lock(Path(path)) for path in (settings.instance_lock, settings.lock_file) if path]
     try:
         raise_limits(settings.kubelet.max_open_files)
         set_oom_score(settings.kubelet.oom_score_adj)
@@ -37,7 +37,8 @@ def serve(settings: Settings) -> int:
         gc.freeze()
         return Supervisor(settings, ROOMS).run()
     finally:
-        os.close(lock)
+        for lock in locks:
+            os.close(lock)
 
 
 def refuse_unfit(settings: Settings) -> None:
@@ -81,8 +82,8 @@ def take_lock(path: Path) -> int:
         if clock.monotonic() > deadline:
             owner = os.read(fd, 32).decode("ascii", "replace").strip()
             os.close(fd)
-            raise LockedError(f"another kubelet-mp (pid {owner or 'unknown'}) uses the root directory {path.parent}",
-                              "stop it, or give this one another --root-dir")
+            raise LockedError(f"another kubelet-mp (pid {owner or 'unknown'}) holds the lock {path}",
+                              "stop it, or give this one another --root-dir (and --lock-file)")
         time.sleep(0.05)
     os.ftruncate(fd, 0)
     os.write(fd, f"{os.getpid()}\n".encode())
