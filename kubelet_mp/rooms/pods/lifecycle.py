@@ -1,0 +1,340 @@
+"""How a pod moves on: called whenever something about it changed, it starts at most one pass."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from typing import Any, Protocol
+
+from kubelet_mp.model import podspec
+from kubelet_mp.model.admission import Rejection
+from kubelet_mp.model.clock import parse_rfc3339
+from kubelet_mp.rooms.pods import decide
+from kubelet_mp.rooms.pods.actions import PodActions, compute_actions
+from kubelet_mp.rooms.pods.env import Env, Outcome, Work, field_path
+from kubelet_mp.rooms.pods.passes import KillPass, Pass, PrunePass, RemovePass, SyncJob, SyncPass
+from kubelet_mp.rooms.pods.slots import Turn
+from kubelet_mp.rooms.pods.worker import ORPHAN_GRACE, Stage, Worker
+
+JITTER = 0.5  # of a retry: between 1 and 1.5 times
+FREED_BY = frozenset({"cgroups", "volumes"})
+
+
+class Desk(Protocol):
+    """What the room does for a worker; all on the main thread."""
+
+    env: Env
+
+    def runtime_problem(self) -> str: ...
+    def network_problem(self) -> str: ...
+    def occupied(self, worker: Worker) -> bool: ...
+    def judge(self, worker: Worker) -> Rejection | str | None: ...
+    def admitted(self, worker: Worker) -> None: ...
+    def rejected(self, worker: Worker, rejection: Rejection) -> None: ...
+    def stopped(self, worker: Worker) -> None: ...
+    def forget(self, worker: Worker) -> None: ...
+    def relist(self, uid: str) -> None: ...
+    def touch(self, worker: Worker) -> None: ...
+    def drop_record(self, uid: str) -> Callable[[], None]: ...
+    def post(self, call: Callable[[], None]) -> None: ...
+    def new_order(self) -> int: ...
+
+
+class Lifecycle:
+    """One for the room; `advance` is called with the worker that changed."""
+
+    def __init__(self, desk: Desk) -> None:
+        self.desk = desk
+        self._by_stage: Mapping[Stage, Callable[[Worker, float], None]] = {
+            Stage.WAITING: self._waiting, Stage.REJECTED: self._rejected, Stage.ACTIVE: self._active,
+            Stage.STOPPING: self._stopping, Stage.STOPPED: self._stopped, Stage.REMOVING: self._removing,
+        }
+
+    @property
+    def env(self) -> Env:
+        return self.desk.env
+
+    def advance(self, worker: Worker) -> None:
+        """Do what can be done now, and note in the worker what it waits for."""
+        now = self.env.clock.monotonic()
+        worker.wake_at = float("inf")
+        if worker.running is not None:
+            self._while_running(worker, now)
+            return
+        self._by_stage[worker.stage](worker, now)
+
+    def _move(self, worker: Worker, stage: Stage, now: float) -> None:
+        worker.stage, worker.retry_at, worker.problem = stage, 0.0, ""
+        self._by_stage[stage](worker, now)
+
+    def _while_running(self, worker: Worker, now: float) -> None:
+        assert worker.running is not None
+        work = worker.running.work
+        if worker.stage is Stage.ACTIVE and (not worker.wanted or worker.finished) and not work.cancel.is_set():
+            work.cancel.set()
+            self.env.starts.wake()
+            self.env.images.wake()
+        worker.wait("pass", work.describe_wait() or _DOING[worker.running.kind], now)
+
+    # ---- before admission ----
+
+    def _waiting(self, worker: Worker, now: float) -> None:
+        if not worker.wanted:
+            self._move(worker, Stage.STOPPING, now)
+        elif self.desk.occupied(worker):
+            worker.wait("name", "an old pod of the same name to terminate", now)
+        else:
+            self._ask_for_admission(worker, now)
+
+    def _ask_for_admission(self, worker: Worker, now: float) -> None:
+        verdict = self.desk.judge(worker)
+        if isinstance(verdict, str):
+            worker.wait("admission", verdict, now)
+        elif verdict is None:
+            worker.admitted, worker.override = True, None
+            self.env.metrics.worker_start.observe(now - worker.seen)
+            self.desk.admitted(worker)
+            self._move(worker, Stage.ACTIVE, now)
+        elif worker.stage is not Stage.REJECTED:
+            worker.stage = Stage.REJECTED
+            self.desk.rejected(worker, verdict)
+            worker.wait("room", verdict.message, now)
+
+    def _rejected(self, worker: Worker, now: float) -> None:
+        if not worker.wanted:
+            self._move(worker, Stage.STOPPING, now)
+        elif worker.static and not isinstance(self.desk.judge(worker), (Rejection, str)):
+            worker.status, worker.override = {}, None  # it starts as if it were new
+            self._move(worker, Stage.WAITING, now)
+
+    # ---- running ----
+
+    def _active(self, worker: Worker, now: float) -> None:
+        self._check_deadline(worker, now)
+        if not worker.wanted or worker.finished or worker.override:
+            worker.order = self.desk.new_order()
+            self._move(worker, Stage.STOPPING, now)
+            return
+        if self._not_yet(worker, now):
+            return
+        actions = compute_actions(worker.pod, worker.runtime, worker.verdict)
+        actions = decide.hold_back(worker, actions, now, lambda c: self._crashed(worker, c))
+        actions = self._what_is_ready(worker, actions, now)
+        if actions.idle:
+            self._settled(worker, actions, now)
+        else:
+            self._sync(worker, actions, now)
+
+    def _not_yet(self, worker: Worker, now: float) -> bool:
+        """Something general is missing; the reason is noted."""
+        problem = self.desk.runtime_problem()
+        if not worker.confirmed:
+            worker.wait("sources", "the sources to confirm that the pod is still wanted", now)
+        elif problem:
+            worker.wait("runtime", f"runtime: {problem}", now)
+        elif not worker.fresh:
+            worker.wait("view", "the runtime to show what was done last", now)
+        elif worker.retry_at > now:
+            worker.wait("retry", worker.problem, now)
+            worker.wake_by(worker.retry_at)
+        else:
+            return False
+        return True
+
+    def _check_deadline(self, worker: Worker, now: float) -> None:
+        limit = podspec.spec(worker.pod).get("activeDeadlineSeconds")
+        begun = worker.status.get("startTime")
+        if limit is None or not begun or worker.override or not worker.wanted or worker.finished:
+            return
+        left = int(limit) - (self.env.clock.wall_time_ns() - parse_rfc3339(begun)) / 1e9
+        if left > 0:
+            worker.wake_by(now + left)
+            return
+        text = "Pod was active on the node longer than the specified deadline"
+        worker.override = ("Failed", "DeadlineExceeded", text)
+        self.env.event(worker.pod, "Normal", "DeadlineExceeded", text, "")
+
+    def _crashed(self, worker: Worker, container: Mapping[str, Any]) -> None:
+        meta = worker.pod["metadata"]
+        text = (f"Back-off restarting failed container {container['name']} in pod "
+                f"{meta['name']}_{meta.get('namespace', 'default')}({meta['uid']})")
+        self.env.event(worker.pod, "Warning", "BackOff", text, field_path(worker.pod, container["name"]))
+
+    def _what_is_ready(self, worker: Worker, actions: PodActions, now: float) -> PodActions:
+        """Without the starts, as long as cgroup, volumes or network are not there."""
+        if not (actions.create_sandbox or actions.init or actions.containers):
+            return actions
+        kind, missing = self._missing(worker, actions)
+        if not kind:
+            return actions
+        worker.wait(kind, missing, now)
+        kill_pod = actions.kill_pod and not actions.create_sandbox
+        return replace(actions, kill_pod=kill_pod, create_sandbox=False, init=(), containers=())
+
+    def _missing(self, worker: Worker, actions: PodActions) -> tuple[str, str]:
+        if not worker.cgroup_ready():
+            problem = worker.cgroup.problem if worker.cgroup else ""
+            return "cgroup", f"cgroup ({problem})" if problem else "cgroup"
+        if not worker.volumes_ready():
+            return "volumes", _volumes_text(worker)
+        network = self.desk.network_problem()
+        if network and actions.create_sandbox and not podspec.host_network(worker.pod):
+            if worker.waiting_kind != "network":
+                self.env.event(worker.pod, "Warning", "NetworkNotReady", f"network is not ready: {network}", "")
+            return "network", f"network: {network}"
+        return "", ""
+
+    def _settled(self, worker: Worker, actions: PodActions, now: float) -> None:
+        keep = self.env.settings.maximum_dead_containers_per_container
+        dead = decide.dead_containers(worker.pod, worker.runtime, keep)
+        sandboxes = decide.dead_sandboxes(worker.runtime)
+        if dead or sandboxes:
+            self._begin(worker, PrunePass(self._work(worker), dead, sandboxes))
+            return
+        if worker.waiting_kind in ("cgroup", "volumes", "network") and self._missing_still(worker):
+            return
+        kind, text = self._waits_of(worker, now)
+        worker.wait(kind, text, now)
+
+    def _missing_still(self, worker: Worker) -> bool:
+        return bool(self._missing(worker, PodActions(create_sandbox=True))[0])
+
+    def _waits_of(self, worker: Worker, now: float) -> tuple[str, str]:
+        for name, (reason, message) in worker.reasons.items():
+            left = max(worker.holds.get(name, now) - now, 0.0)
+            if reason == "CrashLoopBackOff":
+                return f"crash {name} {message}", f"crash back-off of container {name}: {left:.0f} s left"
+            if reason == "ImagePullBackOff":
+                error = message.partition(": ")[2] or message
+                return f"pull {name}", f"image pull back-off of container {name}: {left:.0f} s left: {error}"
+            return f"{reason} {name}", f"container {name}: {reason}: {message}"
+        return "", ""
+
+    def _sync(self, worker: Worker, actions: PodActions, now: float) -> None:
+        decide.note_starts(worker, actions, now)
+        meta = worker.pod["metadata"]
+        restarts = decide.restart_counts(worker, actions, lambda name: self.env.dirs.highest_log(
+            meta.get("namespace", "default"), meta["name"], worker.uid, name))
+        job = SyncJob(actions, worker.runtime, worker.cgroup.parent if worker.cgroup else "",
+                      worker.volumes.paths if worker.volumes else {}, restarts)
+        self._begin(worker, SyncPass(self._work(worker), job))
+
+    # ---- stopping ----
+
+    def _stopping(self, worker: Worker, now: float) -> None:
+        problem = self.desk.runtime_problem()
+        if problem:
+            worker.wait("runtime", f"runtime: {problem}", now)
+        elif not worker.fresh:
+            worker.wait("view", "the runtime to show what was done last", now)
+        elif not worker.up:
+            self.desk.stopped(worker)
+            self._move(worker, Stage.STOPPED, now)
+        elif worker.retry_at > now:
+            worker.wait("retry", worker.problem, now)
+            worker.wake_by(worker.retry_at)
+        else:
+            grace = ORPHAN_GRACE if worker.orphan else worker.grace
+            self._begin(worker, KillPass(self._work(worker), worker.runtime, grace))
+
+    def _stopped(self, worker: Worker, now: float) -> None:
+        missing = sorted(FREED_BY - worker.freed)
+        if missing:
+            worker.wait("freeing", f"{' and '.join(missing)} to be freed", now)
+        elif not worker.wanted:
+            self._move(worker, Stage.REMOVING, now)
+        else:
+            worker.wait("", "", now)
+
+    def _removing(self, worker: Worker, now: float) -> None:
+        if worker.retry_at > now:
+            worker.wait("retry", worker.problem, now)
+            worker.wake_by(worker.retry_at)
+            return
+        drop = self.desk.drop_record(worker.uid)
+        self._begin(worker, RemovePass(self._work(worker), worker.runtime, drop))
+
+    # ---- passes ----
+
+    def _work(self, worker: Worker) -> Work:
+        work = Work(self.env, worker.pod, Turn(self.env.starts, worker.order), _Teller(self.desk, worker))
+        work.turn = Turn(self.env.starts, worker.order, work.cancel)
+        return work
+
+    def _begin(self, worker: Worker, a_pass: Pass) -> None:
+        worker.running = a_pass
+        worker.wait("pass", _DOING[a_pass.kind], self.env.clock.monotonic())
+        self.env.pool.run(lambda: self._run(worker, a_pass))
+
+    def _run(self, worker: Worker, a_pass: Pass) -> None:
+        """In the pass's thread. What escapes from it is a fault of ours, and ends the room like any other."""
+        try:
+            outcome = a_pass.run()
+        except BaseException as error:  # noqa: BLE001 - handed to the main thread, which ends by it
+            self.desk.post(lambda error=error: _raise(error))  # type: ignore[misc]
+            return
+        self.desk.post(lambda: self.done(worker, a_pass, outcome))
+
+    def done(self, worker: Worker, a_pass: Pass, outcome: Outcome) -> None:
+        """A pass is over: wait for a snapshot that shows what it did, then go on."""
+        now = self.env.clock.monotonic()
+        worker.running = None
+        worker.problem = outcome.problem
+        worker.retry_at = 0.0 if outcome.retry is None else now + outcome.retry * (1 + JITTER * random.random())
+        if outcome.acted:
+            worker.acted = max(worker.acted, outcome.acted)
+        if isinstance(a_pass, RemovePass) and not outcome.problem:
+            self.desk.forget(worker)
+            return
+        if outcome.acted or outcome.problem:
+            self.desk.relist(worker.uid)
+        self.desk.touch(worker)
+
+    def shorten(self, worker: Worker, grace: int) -> None:
+        """The pod is to stop sooner than thought."""
+        worker.grace = grace if worker.grace is None else min(worker.grace, grace)
+        if worker.running is not None:
+            worker.running.shorten(worker.grace)
+
+
+class _Teller:
+    """Hands what a pass reports to the main thread."""
+
+    def __init__(self, desk: Desk, worker: Worker) -> None:
+        self._desk, self._worker = desk, worker
+
+    def reason(self, container: str, reason: tuple[str, str] | None, hold: float) -> None:
+        self._desk.post(lambda: self._reason(container, reason, hold))
+
+    def _reason(self, container: str, reason: tuple[str, str] | None, hold: float) -> None:
+        worker = self._worker
+        if reason is None:
+            worker.reasons.pop(container, None)
+            worker.holds.pop(container, None)
+        else:
+            worker.reasons[container] = reason
+            stretch = 1.0 if reason[0].endswith("BackOff") else 1 + JITTER * random.random()
+            worker.holds[container] = self._desk.env.clock.monotonic() + hold * stretch
+        self._desk.touch(worker)
+
+    def sandbox(self, ips: tuple[str, ...]) -> None:
+        self._desk.post(lambda: setattr(self._worker, "new_ips", ips))
+
+
+_DOING = {"sync": "its containers to be started", "terminating": "its containers to stop",
+          "terminated": "its traces to be removed", "prune": "dead containers to be removed"}
+
+
+def _volumes_text(worker: Worker) -> str:
+    volumes = worker.volumes
+    if volumes is None:
+        return "volumes"
+    names = ", ".join(volumes.pending)
+    return f"volumes: {names} ({volumes.problem})" if volumes.problem else f"volumes: {names}"
+
+
+def _raise(error: BaseException) -> None:
+    raise error
+
+

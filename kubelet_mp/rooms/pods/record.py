@@ -1,0 +1,133 @@
+"""The small on-disk record of each pod, R/pods/UID/kubelet-mp.json: what the runtime may forget.
+
+It keeps the manifest (so that a pod whose manifest is gone is stopped with its own grace), the admission, and
+the last status (start time, restart counts, exit codes). Written only when it changed, whole or not at all.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import threading
+from collections.abc import Callable
+from dataclasses import asdict, dataclass, field
+from typing import Any
+
+from kubelet_mp import log
+from kubelet_mp.host import files
+
+NAME = "kubelet-mp.json"
+LIMIT = 16 * 1024 * 1024  # bytes: a manifest may have 10 MB
+VERSION = 1
+
+
+@dataclass(slots=True)
+class Record:
+    """`stopped`: nothing of it runs and nothing will; `admitted`: it is never rejected any more."""
+
+    uid: str
+    pod: dict[str, Any]
+    source: str
+    admitted: bool = False
+    stopped: bool = False
+    status: dict[str, Any] = field(default_factory=dict)
+
+    def encode(self) -> bytes:
+        return json.dumps({"version": VERSION, **asdict(self)}, separators=(",", ":")).encode()
+
+
+def decode(data: bytes, uid: str) -> Record:
+    """The record in `data`. Raises ValueError for what is none, or one of another pod."""
+    value = json.loads(data)
+    if not isinstance(value, dict) or value.get("version") != VERSION or value.get("uid") != uid:
+        raise ValueError("not a pod record of this version and pod")
+    pod, status = value.get("pod"), value.get("status")
+    if not isinstance(pod, dict) or not isinstance(pod.get("metadata"), dict) or not isinstance(status, dict):
+        raise ValueError("the record's pod or status is damaged")
+    return Record(uid, pod, str(value.get("source", "")), bool(value.get("admitted")),
+                  bool(value.get("stopped")), status)
+
+
+def load_all(pods_dir: str) -> tuple[list[Record], list[tuple[str, str]]]:
+    """(all readable records, [(path, problem)] of the others). No directory: nothing."""
+    records: list[Record] = []
+    problems: list[tuple[str, str]] = []
+    try:
+        uids = sorted(os.listdir(pods_dir))
+    except FileNotFoundError:
+        return records, problems
+    for uid in uids:
+        path = os.path.join(pods_dir, uid, NAME)
+        try:
+            records.append(decode(files.read_limited(path, LIMIT), uid))
+        except files.MissingFile:
+            continue
+        except (files.FileError, ValueError) as error:
+            problems.append((path, str(error)))
+    return records, problems
+
+
+class Recorder:
+    """Writes records from a thread of its own, the newest of each pod; the main thread never waits for a disk."""
+
+    def __init__(self, pods_dir: str, failed: Callable[[str, str], None] = lambda uid, problem: None) -> None:
+        self._dir, self._failed = pods_dir, failed
+        self._cond = threading.Condition()
+        self._pending: dict[str, bytes | None] = {}
+        self._written: dict[str, bytes] = {}
+        self._busy = self._closing = False
+        self._log = log.get("pods")
+        threading.Thread(target=self._serve, name="records", daemon=True).start()
+
+    def write(self, record: Record) -> None:
+        """Have the record written soon, if it differs from what is on disk."""
+        data = record.encode()
+        with self._cond:
+            if self._pending.get(record.uid, self._written.get(record.uid)) != data:
+                self._pending[record.uid] = data
+                self._cond.notify_all()
+
+    def drop(self, uid: str) -> None:
+        """Remove the record, at once if it is not being written; the directory stays."""
+        with self._cond:
+            self._pending[uid] = None
+            self._cond.notify_all()
+
+    def flush(self, seconds: float) -> bool:
+        """Wait until all is written; False if it is not after `seconds`."""
+        with self._cond:
+            return self._cond.wait_for(lambda: not self._pending and not self._busy, seconds)
+
+    def close(self, seconds: float = 2.0) -> None:
+        self.flush(seconds)
+        with self._cond:
+            self._closing = True
+            self._cond.notify_all()
+
+    def _serve(self) -> None:
+        while True:
+            with self._cond:
+                self._cond.wait_for(lambda: self._pending or self._closing)
+                if not self._pending:
+                    return
+                uid, data = next(iter(self._pending.items()))
+                del self._pending[uid]
+                self._busy = True
+            self._store(uid, data)
+            with self._cond:
+                self._busy = False
+                self._cond.notify_all()
+
+    def _store(self, uid: str, data: bytes | None) -> None:
+        path = os.path.join(self._dir, uid, NAME)
+        try:
+            if data is None:
+                self._written.pop(uid, None)
+                files.remove_file(path)
+                return
+            files.make_dirs(os.path.dirname(path), 0o750)
+            files.write_atomic(path, data)
+            self._written[uid] = data
+        except files.FileError as error:
+            self._log.error("the pod's record is not up to date", uid=uid, err=str(error))
+            self._failed(uid, str(error))

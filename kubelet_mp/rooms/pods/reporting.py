@@ -1,0 +1,95 @@
+"""The status of each pod: computed from snapshot and worker, sent when it changed, kept in the record."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from kubelet_mp.host import termination
+from kubelet_mp.model.clock import rfc3339_now
+from kubelet_mp.model.phase import TERMINAL
+from kubelet_mp.model.runtime import PodRuntime, State
+from kubelet_mp.model.status import StatusInputs, compute_status, finish_status
+from kubelet_mp.rooms.pods.actions import sandbox_need
+from kubelet_mp.rooms.pods.env import Env
+from kubelet_mp.rooms.pods.record import Record, Recorder
+from kubelet_mp.rooms.pods.worker import Stage, Worker
+from kubelet_mp.wire.messages import Message, PodStatus
+
+
+class Reporting:
+    """`runtime_name` is asked each time: it is known only after the runtime's first answer."""
+
+    def __init__(self, env: Env, recorder: Recorder, send: Callable[[Message], None],
+                 runtime_name: Callable[[], str]) -> None:
+        self._env, self._recorder, self._send, self._runtime_name = env, recorder, send, runtime_name
+
+    def compute(self, worker: Worker) -> None:
+        """Bring `worker.status` up to date."""
+        if worker.orphan or not worker.pod.get("spec"):
+            return
+        self._read_messages(worker)
+        status = compute_status(worker.pod, self._view(worker), self._inputs(worker))
+        if worker.stage in (Stage.STOPPED, Stage.REMOVING) and worker.admitted:
+            status = finish_status(worker.pod, status, rfc3339_now(self._env.clock))
+        worker.status = status
+        self._count_start(worker)
+
+    def _view(self, worker: Worker) -> PodRuntime:
+        return worker.runtime
+
+    def _inputs(self, worker: Worker) -> StatusInputs:
+        settings = self._env.settings
+        stopped = worker.stage in (Stage.STOPPED, Stage.REMOVING)
+        return StatusInputs(
+            now=rfc3339_now(self._env.clock), previous=worker.status, reasons=worker.reasons,
+            probes=worker.probes, messages=worker.messages,
+            sandbox_problem=sandbox_need(worker.pod, worker.runtime).reason,
+            node_ips=self._env.node.node_ips, with_api=not settings.standalone, override=worker.override,
+            terminal=stopped, deleting=not worker.wanted, runtime_name=self._runtime_name())
+
+    def _read_messages(self, worker: Worker) -> None:
+        """Once for each exited instance: a file of at most 4 KiB, or the end of its log."""
+        for container in worker.runtime.containers:
+            if container.state is State.EXITED and container.id not in worker.messages:
+                worker.messages[container.id] = termination.message(container)
+
+    def _count_start(self, worker: Worker) -> None:
+        if worker.ran or worker.status.get("phase") not in ("Running", "Succeeded"):
+            return
+        worker.ran = True
+        if worker.seen:
+            seconds = self._env.clock.monotonic() - worker.seen
+            self._env.metrics.pod_start.observe(seconds)
+            self._env.metrics.pod_start_sli.observe(seconds)
+
+    def send(self, worker: Worker) -> None:
+        """Send the status if it, or what the pod waits for, is not what was sent last."""
+        if worker.orphan or not worker.pod.get("spec"):
+            return
+        self._record(worker)
+        now = (worker.pod, worker.status, worker.waiting_for, self._terminal(worker))
+        if worker.sent == now:
+            return
+        worker.sent = now
+        self._send(self.message(worker))
+
+    def message(self, worker: Worker) -> PodStatus:
+        pod = {**worker.pod, "status": worker.status}
+        return PodStatus(worker.uid, pod, worker.source, worker.waiting_for, worker.since, self._terminal(worker))
+
+    def _terminal(self, worker: Worker) -> bool:
+        return worker.stage in (Stage.STOPPED, Stage.REMOVING) or (
+            worker.stage is Stage.REJECTED and worker.status.get("phase") in TERMINAL)
+
+    def _record(self, worker: Worker) -> None:
+        """Admitted pods only: of a rejected one nothing has to be remembered."""
+        if worker.admitted and worker.stage is not Stage.REMOVING:
+            stopped = worker.stage is Stage.STOPPED
+            self._recorder.write(Record(worker.uid, worker.pod, worker.source, True, stopped, worker.status))
+
+
+def pod_of_runtime(runtime: PodRuntime) -> dict[str, Any]:
+    """A pod object for what only the runtime knows: enough for events and names."""
+    return {"apiVersion": "v1", "kind": "Pod",
+            "metadata": {"name": runtime.name, "namespace": runtime.namespace, "uid": runtime.uid}}

@@ -1,0 +1,414 @@
+"""The pods room: takes messages, keeps one worker a pod, sends what others have to know."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from typing import Any, ClassVar
+
+from kubelet_mp.host import files
+from kubelet_mp.host.cri.runtime import Runtime
+from kubelet_mp.host.cri_metrics import RuntimeMetrics
+from kubelet_mp.host.poddirs import PodDirs
+from kubelet_mp.model import clock as clocks
+from kubelet_mp.model.admission import Rejection
+from kubelet_mp.model.backoff import INITIAL, Backoff
+from kubelet_mp.model.nodeview import NodeView
+from kubelet_mp.model.runtime import PodRuntime, RuntimeState
+from kubelet_mp.rooms.base import Room, RoomContext
+from kubelet_mp.rooms.pods import gate, node, record
+from kubelet_mp.rooms.pods.env import Env
+from kubelet_mp.rooms.pods.facts import Facts
+from kubelet_mp.rooms.pods.gauges import show
+from kubelet_mp.rooms.pods.images import Images
+from kubelet_mp.rooms.pods.lifecycle import Lifecycle
+from kubelet_mp.rooms.pods.metrics import PodMetrics
+from kubelet_mp.rooms.pods.pool import Pool
+from kubelet_mp.rooms.pods.reporting import Reporting, pod_of_runtime
+from kubelet_mp.rooms.pods.slots import Slots
+from kubelet_mp.rooms.pods.worker import LIVE, NEVER, Pod, Stage, Worker
+from kubelet_mp.rooms.timers import Timer, Timers
+from kubelet_mp.wire import messages as m
+
+COUNTDOWN = 5.0  # s between two refreshes of "… s left"
+REMEMBERED = 600.0  # s that a removed pod's UID is kept, to know late snapshots of it
+STOP_SLOTS = 8  # StopContainer calls at once, for each core
+STOP_STALE = 1.0  # s after which one that merely waits for a grace period no longer counts
+
+
+class PodsRoom(Room):
+    """Extra arguments are for tests: a clock, a runtime client, where log links go."""
+
+    name: ClassVar[str] = "pods"
+
+    def __init__(self, context: RoomContext, *, clock: clocks.Clock = clocks.SYSTEM, runtime: Any = None,
+                 links: str = "/var/log/containers") -> None:
+        super().__init__(context)
+        self.clock = clock
+        self.timers = Timers(clock.monotonic)
+        self.workers: dict[str, Worker] = {}
+        self.runtimes: dict[str, PodRuntime] = {}
+        self._desired: frozenset[str] = frozenset()
+        self._ready = False  # every source has reported
+        self._listed: float | None = None  # begin of the newest full listing
+        self._list_problem = ""
+        self._state: RuntimeState | None = None
+        self._facts: m.NodeFacts | None = None
+        self._removed: dict[str, float] = {}
+        self._orders = 0
+        self._dirty: dict[str, None] = {}
+        self._alarm: Timer | None = None
+        self._given_runtime, self._links = runtime, links
+
+    # ---- start and end ----
+
+    def start(self) -> None:
+        config, metrics = self.settings.kubelet, PodMetrics()
+        runtime = self._given_runtime or Runtime(
+            config.container_runtime_endpoint, image_endpoint=config.image_service_endpoint,
+            timeout=config.runtime_request_timeout, observe=RuntimeMetrics(metrics.registry).observe)
+        cores, now = os.cpu_count() or 1, self.clock.monotonic
+        self.env = Env(
+            self.settings, self.clock, runtime, Images(runtime, self.settings, now),
+            PodDirs(self.settings.root_dir, config.pod_logs_dir, self._links), Pool("pod"),
+            Slots(2 * cores), Slots(STOP_SLOTS * cores, stale=STOP_STALE), self.pod_event, metrics,
+            NodeView(node_name=self.settings.node_name))
+        self.recorder = record.Recorder(f"{self.settings.root_dir}/pods")
+        self.lifecycle = Lifecycle(self)
+        self.reporting = Reporting(self.env, self.recorder, self.send, self._runtime_name)
+        self.facts = Facts(self.workers, self.reporting, self._strangers, self._complete)
+        self._load_records()
+        self.timers.every(config.sync_frequency, self._resync, jitter=0.5)
+        self.timers.every(COUNTDOWN, self._refresh_countdowns)
+
+    def close(self) -> None:
+        self.recorder.close()
+
+    def metrics_text(self) -> str:
+        return self.env.metrics.text()
+
+    def _load_records(self) -> None:
+        records, problems = record.load_all(f"{self.settings.root_dir}/pods")
+        for path, problem in problems:
+            self.log.error("a pod's record cannot be used: its restart counts begin anew", file=path, err=problem)
+        for kept in records:
+            worker = self._add(kept.uid, kept.pod, kept.source, stage=gate.stage_of(kept), confirmed=False,
+                               admitted=kept.admitted, status=kept.status, override=gate.override_of(kept), ran=True)
+            worker.seen = 0.0
+
+    def _add(self, uid: str, pod: Pod, source: str, **fields: Any) -> Worker:
+        limit = self.settings.kubelet.crash_loop_back_off.max_container_restart_period
+        worker = Worker(uid, pod, source, self.new_order(), self._runtime_of(uid), Backoff(INITIAL, limit),
+                        seen=self.clock.monotonic(), **fields)
+        self.workers[uid] = worker
+        self.touch(worker)
+        return worker
+
+    def _runtime_of(self, uid: str) -> PodRuntime:
+        known = self.runtimes.get(uid)
+        return known or PodRuntime(uid, observed=self._listed or 0.0)
+
+    # ---- messages ----
+
+    def handle(self, message: m.Message) -> None:
+        handler = self._HANDLERS.get(type(message))
+        if handler is not None:
+            handler(self, message)
+
+    def _on_desired(self, message: m.DesiredPod) -> None:
+        worker = self.workers.get(message.uid)
+        if message.pod is None:
+            if worker is not None:
+                worker.next = None
+                self._unwanted(worker)
+        elif worker is None:
+            worker = self._add(message.uid, message.pod, message.source)
+            worker.acted = self._removed.get(message.uid, 0.0)
+        else:
+            self._update(worker, message.pod, message.source)
+
+    def _update(self, worker: Worker, pod: Pod, source: str) -> None:
+        if not worker.wanted and not pod["metadata"].get("deletionTimestamp"):
+            worker.next = (pod, source)  # taken up again once the old one is gone
+            return
+        changed = worker.pod != pod
+        worker.pod, worker.source, worker.confirmed = pod, source, True
+        if worker.orphan:
+            worker.orphan = False
+        if changed:
+            worker.holds.clear()
+            if worker.stage in LIVE and worker.admitted:
+                self.send(m.PodAdmitted(worker.uid, pod))
+        if pod["metadata"].get("deletionTimestamp"):
+            grace = pod["metadata"].get("deletionGracePeriodSeconds")
+            if grace is not None:
+                self.lifecycle.shorten(worker, max(int(grace), 1))
+            self._unwanted(worker)
+        self.touch(worker)
+
+    def _unwanted(self, worker: Worker) -> None:
+        worker.wanted = False
+        worker.confirmed = True
+        self.touch(worker)
+
+    def _on_desired_set(self, message: m.DesiredSet) -> None:
+        self._desired, self._ready = message.uids, message.ready or self._ready
+        if not self._ready:
+            return
+        for worker in list(self.workers.values()):
+            if worker.uid not in message.uids and worker.wanted and (not worker.confirmed or message.ready):
+                self._unwanted(worker)
+        self._find_orphans()
+        self.tell_sets()
+
+    def _on_runtime(self, message: m.PodRuntimeChanged) -> None:
+        runtime = message.runtime
+        if runtime.error:
+            return
+        if runtime.empty:
+            self.runtimes.pop(message.uid, None)
+        else:
+            self.runtimes[message.uid] = runtime
+        worker = self.workers.get(message.uid)
+        if worker is not None:
+            worker.take_runtime(runtime, self.clock.monotonic(), self.clock.wall_time_ns())
+            self.touch(worker)
+        else:
+            self._find_orphans()
+
+    def _on_relist(self, message: m.RelistDone) -> None:
+        first = self._listed is None
+        changed = first or bool(message.problem) != bool(self._list_problem)
+        self._listed = message.began
+        self._list_problem = "" if message.healthy else (message.problem or "PLEG is not healthy")
+        for worker in self.workers.values():
+            if worker.uid not in message.uids and not (worker.fresh and worker.runtime.empty):
+                empty = PodRuntime(worker.uid, observed=message.began)
+                worker.take_runtime(empty, self.clock.monotonic(), self.clock.wall_time_ns())
+                self.touch(worker)
+            elif changed:
+                self.touch(worker)
+        self.runtimes = {uid: r for uid, r in self.runtimes.items()
+                         if uid in message.uids or r.observed > message.began}
+        if first:
+            self._find_orphans()
+
+    def _on_state(self, message: m.RuntimeStateChanged) -> None:
+        self._state = message.state
+        self._read_node()
+        self._touch_all()
+
+    def _on_facts(self, message: m.NodeFacts) -> None:
+        self._facts = message
+        self._read_node()
+        self._touch_all()
+
+    def _read_node(self) -> None:
+        try:
+            self.env.node = node.read_view(self.settings, self._facts, self._state)
+        except files.FileError as error:
+            self.log.error("the resolver file for pods cannot be read", err=str(error))
+            self.timers.after(10.0, self._read_node)
+
+    def _on_cgroup(self, message: m.PodCgroupReady) -> None:
+        worker = self.workers.get(message.uid)
+        if worker is None:
+            return
+        before = worker.cgroup.problem if worker.cgroup else ""
+        worker.cgroup = message
+        if message.problem and message.problem != before:
+            self.pod_event(worker.pod, "Warning", "FailedCreatePodContainer",
+                           f"unable to ensure pod container exists: {message.problem}")
+        self.touch(worker)
+
+    def _on_volumes(self, message: m.PodVolumesReady) -> None:
+        worker = self.workers.get(message.uid)
+        if worker is not None:
+            worker.volumes = message
+            self.touch(worker)
+
+    def _on_freed(self, message: m.PodFreed) -> None:
+        worker = self.workers.get(message.uid)
+        if worker is None or worker.stage is not Stage.STOPPED:
+            return
+        if message.problem:
+            worker.freed.discard(message.room)
+            self.log.warning("a pod is not freed yet", pod=worker.name, room=message.room, err=message.problem)
+        else:
+            worker.freed.add(message.room)
+        self.touch(worker)
+
+    def _on_probe(self, message: m.ProbeResult) -> None:
+        worker = self.workers.get(message.uid)
+        if worker is not None:
+            worker.probes[(message.container_id, message.kind)] = message.result
+            self.touch(worker)
+
+    _HANDLERS: ClassVar[dict[type, Callable[[Any, Any], None]]] = {
+        m.DesiredPod: _on_desired, m.DesiredSet: _on_desired_set, m.PodRuntimeChanged: _on_runtime,
+        m.RelistDone: _on_relist, m.RuntimeStateChanged: _on_state, m.NodeFacts: _on_facts,
+        m.PodCgroupReady: _on_cgroup, m.PodVolumesReady: _on_volumes, m.PodFreed: _on_freed,
+        m.ProbeResult: _on_probe,
+    }
+
+    def _strangers(self) -> set[str]:
+        """Pods that run, whether they have a worker or not."""
+        return {uid for uid, runtime in self.runtimes.items() if runtime.running_containers}
+
+    def _complete(self) -> bool:
+        return self._ready and self._listed is not None
+
+    def _find_orphans(self) -> None:
+        """Pods in the runtime that nobody wants, once that is certain."""
+        if not self._complete():
+            return
+        for uid, runtime in list(self.runtimes.items()):
+            if uid in self.workers or uid in self._desired or runtime.observed <= self._removed.get(uid, 0.0):
+                continue
+            self.log.info("stopping a pod that only the runtime knows", uid=uid, pod=runtime.name)
+            self.env.metrics.orphans.inc()
+            worker = self._add(uid, pod_of_runtime(runtime), "", stage=Stage.STOPPING, orphan=True, wanted=False)
+            worker.take_runtime(runtime, self.clock.monotonic(), self.clock.wall_time_ns())
+
+    # ---- what the lifecycle asks for ----
+
+    def new_order(self) -> int:
+        self._orders += 1
+        return self._orders
+
+    def runtime_problem(self) -> str:
+        if self._listed is None:
+            return "pods were not listed yet"
+        if self._state is None:
+            return "its health is not known yet"
+        if not self._state.ready:
+            return self._state.message or "not ready"
+        return self._list_problem
+
+    def network_problem(self) -> str:
+        state = self._state
+        return "" if state is None or state.network_ready else (state.network_message or "not ready")
+
+    def occupied(self, worker: Worker) -> bool:
+        return gate.occupied(worker, self.workers.values())
+
+    def judge(self, worker: Worker) -> Rejection | str | None:
+        if self._listed is None:
+            return "the runtime's first listing"
+        return gate.judge_worker(worker, self.workers.values(), self.settings, self._facts, self._state)
+
+    def admitted(self, worker: Worker) -> None:
+        self.send(m.PodAdmitted(worker.uid, worker.pod))
+        self.tell_sets()
+
+    def rejected(self, worker: Worker, rejection: Rejection) -> None:
+        worker.override = ("Failed", rejection.reason, rejection.message)
+        self.env.metrics.rejections.labels(rejection.reason).inc()
+        self.pod_event(worker.pod, "Warning", rejection.reason, rejection.message)
+
+    def stopped(self, worker: Worker) -> None:
+        worker.freed.clear()
+        self.send(m.PodStopped(worker.uid, None if worker.orphan else worker.pod))
+        self._room_is_free()
+
+    def _room_is_free(self) -> None:
+        for other in self.workers.values():
+            if other.stage in (Stage.REJECTED, Stage.WAITING):
+                self.touch(other)
+
+    def forget(self, worker: Worker) -> None:
+        del self.workers[worker.uid]
+        now = self.clock.monotonic()
+        self._removed = {uid: at for uid, at in self._removed.items() if now - at < REMEMBERED}
+        self._removed[worker.uid] = max(worker.acted, now)
+        self.runtimes.pop(worker.uid, None)
+        self.send(m.PodForgotten(worker.uid))
+        if worker.next is not None:
+            self.env.metrics.restarted_pods.labels("true" if worker.static else "").inc()
+            again = self._add(worker.uid, *worker.next)
+            again.acted = self._removed[worker.uid]
+            self.relist(worker.uid)
+        self._room_is_free()
+        self.tell_sets()
+
+    def drop_record(self, uid: str) -> Callable[[], None]:
+        def drop() -> None:
+            self.recorder.drop(uid)
+            self.recorder.flush(5.0)
+
+        return drop
+
+    def relist(self, uid: str) -> None:
+        self.send(m.RelistPod(uid))
+
+    # ---- the turn of the main thread ----
+
+    def touch(self, worker: Worker) -> None:
+        """Have the worker looked at soon, once however much changed."""
+        if not self._dirty:
+            self.post(self._work_dirty)
+        self._dirty[worker.uid] = None
+
+    def _touch_all(self) -> None:
+        for worker in self.workers.values():
+            self.touch(worker)
+
+    def _work_dirty(self) -> None:
+        dirty, self._dirty = self._dirty, {}
+        workers = [self.workers[uid] for uid in dirty if uid in self.workers]
+        for worker in sorted(workers, key=lambda w: w.order):
+            self.reporting.compute(worker)
+            before = (worker.stage, dict(worker.reasons), worker.override)
+            self.lifecycle.advance(worker)
+            if before != (worker.stage, worker.reasons, worker.override):
+                self.reporting.compute(worker)
+            self.reporting.send(worker)
+        self.tell_sets()
+        self._set_alarm()
+        show(self.env.metrics, self.workers.values())
+
+    def _set_alarm(self) -> None:
+        when = min((w.wake_at for w in self.workers.values()), default=NEVER)
+        if self._alarm is not None:
+            self._alarm.cancel()
+            self._alarm = None
+        if when < NEVER:
+            self._alarm = self.timers.after(max(when - self.clock.monotonic(), 0.0), self._wake_due)
+
+    def _wake_due(self) -> None:
+        now = self.clock.monotonic()
+        for worker in self.workers.values():
+            if worker.wake_at <= now:
+                self.touch(worker)
+        self._set_alarm_later()
+
+    def _set_alarm_later(self) -> None:
+        self._alarm = None
+        if not self._dirty:
+            self._set_alarm()
+
+    def _resync(self) -> None:
+        """Heals what an event missed: looks at every pod, and asks again for snapshots that did not come."""
+        for worker in self.workers.values():
+            if not worker.fresh:
+                self.relist(worker.uid)
+            worker.backoff.prune(self.clock.monotonic())
+            self.touch(worker)
+
+    def _refresh_countdowns(self) -> None:
+        for worker in self.workers.values():
+            if " s left" in worker.waiting_for or (worker.running and worker.running.work.turn.waiting):
+                self.touch(worker)
+
+    # ---- facts for the other rooms ----
+
+    def replay(self, room: str) -> None:
+        for message in self.facts.of_room(room):
+            self.send(message, to=room)
+
+    def tell_sets(self) -> None:
+        for message in self.facts.news():
+            self.send(message)
+
+    def _runtime_name(self) -> str:
+        return (self._state.name if self._state else "") or "containerd"

@@ -1,0 +1,98 @@
+"""A bound on heavy runtime calls, granted to the pod that came first: one pod is finished before the next starts.
+
+A slot held longer than `stale` seconds stops counting: a runtime that hangs in one call must not hold up
+every other pod.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import itertools
+import threading
+from collections.abc import Callable, Iterator
+
+from kubelet_mp.model import clock
+
+STALE = 10.0  # s; a heavy call normally takes well below one
+
+
+class Cancelled(Exception):
+    """The pod is wanted otherwise by now: whoever waits for it stops."""
+
+
+class Slots:
+    """`limit` concurrent holders; of those that wait the lowest order goes first. Thread-safe."""
+
+    def __init__(self, limit: int, stale: float = STALE, now: Callable[[], float] = clock.monotonic) -> None:
+        self.limit, self.stale, self._now = limit, stale, now
+        self._cond = threading.Condition()
+        self._waiting: list[tuple[int, int]] = []
+        self._held: dict[int, float] = {}
+        self._serial = itertools.count()
+
+    def acquire(self, order: int, cancel: threading.Event | None = None) -> int:
+        """Wait for a slot; returns what `release` takes. Raises Cancelled when `cancel` is set meanwhile."""
+        me = (order, next(self._serial))
+        with self._cond:
+            self._waiting.append(me)
+            try:
+                while not (min(self._waiting) == me and self._free()):
+                    if cancel is not None and cancel.is_set():
+                        raise Cancelled
+                    self._cond.wait(self.stale / 4)
+                self._held[me[1]] = self._now()
+            finally:
+                self._waiting.remove(me)
+                self._cond.notify_all()
+        return me[1]
+
+    def release(self, ticket: int) -> None:
+        with self._cond:
+            self._held.pop(ticket, None)
+            self._cond.notify_all()
+
+    def wake(self) -> None:
+        """Have those that wait look at their `cancel`."""
+        with self._cond:
+            self._cond.notify_all()
+
+    def ahead(self, order: int) -> int:
+        """How many wait before that order."""
+        with self._cond:
+            return sum(1 for waiting in self._waiting if waiting[0] < order)
+
+    def _free(self) -> bool:
+        now = self._now()
+        return sum(1 for since in self._held.values() if now - since < self.stale) < self.limit
+
+
+class Turn:
+    """One pass's claim on a slot: taken before heavy calls, given back while the pass merely waits."""
+
+    def __init__(self, slots: Slots, order: int, cancel: threading.Event | None = None) -> None:
+        self._slots, self.order, self._cancel = slots, order, cancel
+        self._ticket: int | None = None
+        self.waiting = False
+
+    def take(self) -> None:
+        """Hold a slot from here on (nothing to do if one is held). Raises Cancelled."""
+        if self._ticket is None:
+            self.waiting = True
+            try:
+                self._ticket = self._slots.acquire(self.order, self._cancel)
+            finally:
+                self.waiting = False
+
+    def give_back(self) -> None:
+        ticket, self._ticket = self._ticket, None
+        if ticket is not None:
+            self._slots.release(ticket)
+
+    @contextlib.contextmanager
+    def paused(self) -> Iterator[None]:
+        """Without a slot inside; whoever needs one afterwards takes it again."""
+        self.give_back()
+        yield
+
+    def ahead(self) -> int:
+        return self._slots.ahead(self.order)

@@ -1,0 +1,162 @@
+"""One pod on the main thread: what is wanted, what the runtime says, and how far it has come. No effects here."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import Any
+
+from kubelet_mp.model.backoff import Backoff
+from kubelet_mp.model.containerhash import container_hash
+from kubelet_mp.model.phase import TERMINAL
+from kubelet_mp.model.qos import is_static
+from kubelet_mp.model.runtime import Container, PodRuntime, State
+from kubelet_mp.rooms.pods.passes import Pass
+from kubelet_mp.wire.messages import PodCgroupReady, PodVolumesReady
+
+Pod = dict[str, Any]
+ORPHAN_GRACE = 1  # s for a pod that only the runtime knows
+NEVER = float("inf")
+
+
+class Stage(StrEnum):
+    """How far a pod has come; it only moves forward, but for a rejected one that is asked for again."""
+
+    WAITING = "waiting"  # not admitted yet
+    REJECTED = "rejected"
+    ACTIVE = "active"  # admitted: kept as its spec says
+    STOPPING = "stopping"  # its containers are being stopped
+    STOPPED = "stopped"  # none runs, and none will
+    REMOVING = "removing"  # its objects and directories are being removed
+
+
+LIVE = (Stage.ACTIVE, Stage.STOPPING)
+
+
+@dataclass(slots=True)
+class Worker:
+    """State of one pod UID. Times are monotonic seconds.
+
+    order: of arrival, for slots and admission. confirmed: a source spoke of it since this room started.
+    wanted: it is to run. orphan: known from the runtime only. grace: seconds that beat the spec's.
+    holds: container → time before which it is not started again. override: (phase, reason, message).
+    """
+
+    uid: str
+    pod: Pod
+    source: str
+    order: int
+    runtime: PodRuntime
+    backoff: Backoff
+    stage: Stage = Stage.WAITING
+    confirmed: bool = True
+    wanted: bool = True
+    orphan: bool = False
+    admitted: bool = False
+    grace: int | None = None
+    seen: float = 0.0
+    acted: float = 0.0
+    retry_at: float = 0.0
+    problem: str = ""
+    cgroup: PodCgroupReady | None = None
+    volumes: PodVolumesReady | None = None
+    probes: dict[tuple[str, str], str] = field(default_factory=dict)
+    reasons: dict[str, tuple[str, str]] = field(default_factory=dict)
+    holds: dict[str, float] = field(default_factory=dict)
+    ends: dict[str, float] = field(default_factory=dict)  # container id → monotonic time of its end
+    messages: dict[str, str] = field(default_factory=dict)  # container id → termination message
+    status: dict[str, Any] = field(default_factory=dict)
+    override: tuple[str, str, str] | None = None
+    freed: set[str] = field(default_factory=set)
+    running: Pass | None = None
+    next: tuple[Pod, str] | None = None
+    waiting_for: str = ""
+    waiting_kind: str = ""
+    since: float = 0.0
+    wake_at: float = NEVER
+    sent: Any = None
+    ran: bool = False  # its first Running was counted
+    new_ips: tuple[str, ...] = ()
+
+    @property
+    def name(self) -> str:
+        return str(self.pod["metadata"].get("name", ""))
+
+    @property
+    def full_name(self) -> tuple[str, str]:
+        return (str(self.pod["metadata"].get("namespace", "default")), self.name)
+
+    @property
+    def static(self) -> bool:
+        return is_static(self.pod)
+
+    @property
+    def fresh(self) -> bool:
+        """The snapshot was begun after the last change we made."""
+        return self.runtime.observed > self.acted
+
+    @property
+    def finished(self) -> bool:
+        return self.status.get("phase") in TERMINAL
+
+    @property
+    def up(self) -> bool:
+        """Something of it runs, or may."""
+        return bool(self.runtime.ready_sandboxes) or any(
+            c.state in (State.RUNNING, State.UNKNOWN) for c in self.runtime.containers
+        )
+
+    def wait(self, kind: str, text: str, now: float) -> None:
+        """Note the one thing it waits for; `since` moves only when the kind changes."""
+        if kind != self.waiting_kind:
+            self.waiting_kind, self.since = kind, now
+        self.waiting_for = text
+
+    def wake_by(self, when: float) -> None:
+        self.wake_at = min(self.wake_at, when)
+
+    def verdict(self, container: Container, kind: str) -> str:
+        return self.probes.get((container.id, kind), "")
+
+    def take_runtime(self, runtime: PodRuntime, now: float, wall_ns: int) -> None:
+        """Take a snapshot if it is newer, and date the ends of containers on our own clock."""
+        if runtime.observed < self.runtime.observed:
+            return
+        self.runtime = runtime
+        known = {c.id for c in runtime.containers}
+        self.ends = {id_: at for id_, at in self.ends.items() if id_ in known}
+        self.messages = {id_: text for id_, text in self.messages.items() if id_ in known}
+        self.probes = {key: value for key, value in self.probes.items() if key[0] in known}
+        for container in runtime.containers:
+            if container.state is State.EXITED and container.id not in self.ends:
+                ago = (wall_ns - container.finished_at) / 1e9
+                self.ends[container.id] = now - max(ago, 0.0)
+
+    def last_exited(self, name: str) -> Container | None:
+        return next((c for c in self.runtime.instances(name) if c.state is State.EXITED), None)
+
+    def known_status(self, name: str) -> dict[str, Any] | None:
+        """The last status of a container that ever ran."""
+        for kind in ("initContainerStatuses", "containerStatuses"):
+            for status in self.status.get(kind) or ():
+                if status.get("name") == name and (status.get("containerID") or status.get("lastState")):
+                    return dict(status)
+        return None
+
+    def volumes_ready(self) -> bool:
+        return self.volumes is not None and not self.volumes.problem and not self.volumes.pending
+
+    def cgroup_ready(self) -> bool:
+        return self.cgroup is not None and not self.cgroup.problem
+
+
+def backoff_key(pod: Pod, container: dict[str, Any]) -> str:
+    """A changed image or changed resources begin a new count."""
+    return f"{container['name']}/{container_hash(container)}/{container.get('resources') or {}}"
+
+
+def crash_text(pod: Pod, container: str, delay: str) -> str:
+    """The message of CrashLoopBackOff; `delay` as a Go duration."""
+    meta = pod["metadata"]
+    where = f"{meta['name']}_{meta.get('namespace', 'default')}({meta['uid']})"
+    return f"back-off {delay} restarting failed container={container} pod={where}"
