@@ -10,6 +10,7 @@ from typing import ClassVar
 from kubelet_mp.errors import CgroupError, HostError
 from kubelet_mp.host import procfs
 from kubelet_mp.host.cgroupfs import Cgroups, detect
+from kubelet_mp.host.cri import Runtime
 from kubelet_mp.host.mounts import mount_table
 from kubelet_mp.model import clock
 from kubelet_mp.model.podspec import describe
@@ -34,6 +35,7 @@ from kubelet_mp.wire.messages import (
 REFRESH = 60.0  # s
 SWEEP_DELAY = 2.0  # s that changes are collected for before orphans are looked for
 RETRY = 1.0  # s before a refused pod cgroup is tried again, doubled up to REFRESH
+ANSWER_PATIENCE = 10.0  # s for the runtime to tell its driver, before it is asked again
 ADDRESS_RETRY = 2.0  # s while the node has no address
 FACTS_FOR = ("pods", "volumes", "http", "reporter")
 
@@ -82,7 +84,14 @@ class CgroupsRoom(Room):
         self.timers.every(REFRESH, self._refresh_all, jitter=0.1)
 
     def _runtime_driver(self) -> str:
-        raise NotImplementedError
+        """Over a channel of its own, which is dropped with the answer."""
+        config = self.settings.kubelet
+        runtime = Runtime(config.container_runtime_endpoint,
+                          timeout=min(config.runtime_request_timeout, ANSWER_PATIENCE))
+        try:
+            return runtime.runtime_config() or ""
+        finally:
+            runtime.close()
 
     @staticmethod
     def _existing(path: str) -> str:
