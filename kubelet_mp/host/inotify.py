@@ -112,3 +112,31 @@ class Watcher:
             return os.path.islink(path) or os.path.isdir(path) or os.stat(path).st_nlink > 1
         except OSError:
             return True  # gone again
+
+
+class Growth:
+    """Readable, by its `fileno`, when something in a directory grew, appeared or was renamed.
+
+    For one thread that polls; it costs no thread of its own. Raises WatchError.
+    """
+
+    def __init__(self, directory: str) -> None:
+        try:
+            self._inotify = INotify(nonblocking=True)
+        except OSError as error:
+            raise _error(directory, error) from error
+        try:
+            self._inotify.add_watch(directory, flags.MODIFY | flags.CREATE | flags.MOVED_TO | flags.ONLYDIR)
+        except OSError as error:
+            self._inotify.close()
+            raise _error(directory, error) from error
+
+    def fileno(self) -> int:
+        return int(self._inotify.fileno())
+
+    def drain(self) -> None:
+        """Take what has been told, so that only news makes it readable again."""
+        self._inotify.read(timeout=0)
+
+    def close(self) -> None:
+        self._inotify.close()
