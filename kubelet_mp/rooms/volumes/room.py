@@ -81,7 +81,7 @@ class VolumesRoom(Room):
         elif isinstance(message, AdmittedSet):
             self._admitted = message
             self._drop_strangers(message)
-            self._sweep_soon()
+            self._sweep_soon(SWEEP_DELAY)
 
     def replay(self, room: str) -> None:
         if room == "pods":
@@ -135,7 +135,7 @@ class VolumesRoom(Room):
         for uid in [uid for uid in self._setups.pods if admitted.ready and uid not in admitted.uids]:
             self._setups.drop(uid)
 
-    def _sweep_soon(self, delay: float = SWEEP_DELAY) -> None:
+    def _sweep_soon(self, delay: float) -> None:
         if not self._sweep_set:
             self._sweep_set = True
             self.timers.after(delay, self._sweep)
