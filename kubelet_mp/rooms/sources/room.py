@@ -1,0 +1,131 @@
+"""The sources room: reads its sources when they change and at intervals, and sends what is desired."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from kubelet_mp.config import Settings
+from kubelet_mp.model import clock
+from kubelet_mp.rooms.base import Room, RoomContext
+from kubelet_mp.rooms.sources.feed import Feed
+from kubelet_mp.rooms.sources.file import FileSource
+from kubelet_mp.rooms.sources.merge import Clash, Merger
+from kubelet_mp.rooms.sources.source import Item, Reading, Source
+from kubelet_mp.rooms.sources.url import UrlSource
+from kubelet_mp.wire.messages import DesiredPod, DesiredSet, Message, SourceProblem
+
+COALESCE = 0.01  # s from an inotify event to the reading, so that a burst of files is read in one go
+
+
+def configured(settings: Settings) -> tuple[str, ...]:
+    """The names of the sources that must have spoken before anything may be cleaned up."""
+    kubelet = settings.kubelet
+    wanted = {"file": kubelet.static_pod_path, "http": kubelet.static_pod_url, "api": not settings.standalone}
+    return tuple(name for name, value in wanted.items() if value)
+
+
+class SourcesRoom(Room):
+    name: ClassVar[str] = "sources"
+
+    def __init__(self, context: RoomContext, clock: clock.Clock = clock.SYSTEM) -> None:
+        super().__init__(context)
+        self._clock = clock
+        self._merger = Merger(configured(self.settings))
+        self._feeds: dict[str, Feed] = {}
+        self._notes: dict[str, str] = {}
+        self._warnings: dict[str, tuple[str, ...]] = {}
+        self._soon = False
+
+    # ---- the room ----
+
+    def start(self) -> None:
+        for source in self._sources():
+            feed = self._feeds[source.name] = Feed(source, self.post, self._deliver)
+            self.timers.every(source.period, feed.kick, first=0.0)
+        if "api" in self._merger.sources:
+            self.log.warning("the API server is not a source of pods yet: nothing will be cleaned up")
+        if not self._merger.sources:
+            self.log.warning("no source of pods is configured (fix: set staticPodPath or staticPodURL)")
+            self.send(DesiredSet(frozenset(), self._merger.ready))
+
+    def replay(self, room: str) -> None:
+        for message in self._merger.everything():
+            self.send(message, to=room)
+
+    def close(self) -> None:
+        for feed in self._feeds.values():
+            feed.close()
+
+    # ---- reading ----
+
+    def _sources(self) -> list[Source]:
+        kubelet, node = self.settings.kubelet, self.settings.node_name
+        sources: list[Source] = []
+        if kubelet.static_pod_path:
+            period = kubelet.file_check_frequency
+            sources.append(FileSource(kubelet.static_pod_path, node, period, self._notified, self._clock))
+        if kubelet.static_pod_url:
+            headers, period = kubelet.static_pod_url_header, kubelet.http_check_frequency
+            sources.append(UrlSource(kubelet.static_pod_url, headers, node, period, clock=self._clock))
+        return sources
+
+    def _notified(self) -> None:
+        """From the watching thread: something changed in the manifest directory."""
+        self.post(self._read_files_soon)
+
+    def _read_files_soon(self) -> None:
+        if not self._soon:
+            self._soon = True
+            self.timers.after(COALESCE, self._read_files)
+
+    def _read_files(self) -> None:
+        self._soon = False
+        self._feeds["file"].kick()
+
+    def _deliver(self, reading: Reading) -> None:
+        before = self._merger.clashes
+        for message in self._merger.apply(reading):
+            self._tell(message)
+            self.send(message)
+        self._report_clashes(before)
+        self._say_once(reading)
+        if reading.recheck is not None:
+            self.timers.after(reading.recheck, self._feeds[reading.source].kick)
+
+    # ---- saying what happened ----
+
+    def _tell(self, message: Message) -> None:
+        if isinstance(message, SourceProblem) and message.problem:
+            self.log.error("cannot process manifest", path=message.origin, pod=message.pod, err=message.problem)
+        elif isinstance(message, SourceProblem):
+            self.log.info("the manifest is in order again or gone", path=message.origin)
+        elif isinstance(message, DesiredPod) and message.pod is not None:
+            meta = message.pod["metadata"]
+            name = f"{meta['namespace']}/{meta['name']}"
+            self.log.info("pod desired", pod=name, uid=message.uid, source=message.source)
+        elif isinstance(message, DesiredPod):
+            self.log.info("pod no longer desired", uid=message.uid, source=message.source)
+
+    def _report_clashes(self, before: list[Clash]) -> None:
+        """An event on the pod that runs, so that its timeline shows that something else claims its name."""
+        known = {(clash.loser.item.origin, clash.loser.name) for clash in before}
+        for clash in self._merger.clashes:
+            if (clash.loser.item.origin, clash.loser.name) not in known:
+                text = f'Error validating pod {clash.loser.name} from {clash.loser.source} ' \
+                       f'"{clash.loser.item.origin}" due to duplicate pod name, ignoring'
+                self.pod_event(clash.winner.pod, "Warning", "FailedValidation", text)
+
+    def _say_once(self, reading: Reading) -> None:
+        """Remarks and warnings, when they are new."""
+        if reading.note and reading.note != self._notes.get(reading.source):
+            self.log.warning(reading.note, source=reading.source)
+        self._notes[reading.source] = reading.note
+        for item in reading.items.values():
+            self._warn(item)
+        self._warnings = {origin: texts for origin, texts in self._warnings.items() if texts}
+
+    def _warn(self, item: Item) -> None:
+        if item.warnings != self._warnings.get(item.origin, ()):
+            for text in item.warnings:
+                self.log.warning(text, path=item.origin)
+        self._warnings[item.origin] = item.warnings
