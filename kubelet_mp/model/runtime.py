@@ -141,7 +141,7 @@ class PodRuntime:
 
 
 class SandboxBrief(NamedTuple):
-    """What a listing tells of a sandbox; `ready` False: it was stopped."""
+    """What a listing tells of a sandbox; `ready` False: it was stopped; `uid` "" where no kubelet made it."""
 
     id: str
     uid: str

@@ -61,7 +61,7 @@ def require(method: str, **fields: Any) -> None:
 
 def sandbox_brief(item: pb.PodSandbox) -> SandboxBrief:
     meta = item.metadata
-    return SandboxBrief(item.id, meta.uid, meta.name, meta.namespace, meta.attempt,
+    return SandboxBrief(item.id, item.labels.get(POD_UID, ""), meta.name, meta.namespace, meta.attempt,
                         item.state == pb.SANDBOX_READY, item.created_at)
 
 
