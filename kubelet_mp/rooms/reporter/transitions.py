@@ -21,7 +21,7 @@ Marks = Mapping[str, tuple[str, ...]]
 def marks(pod: Mapping[str, Any]) -> dict[str, tuple[str, ...]]:
     """The part of a pod's status that the timeline tells of."""
     status = pod.get("status", {})
-    found: dict[str, tuple[str, ...]] = {"": (status.get("phase", ""), status.get("reason", ""), status.get("message", ""))}
+    found: dict[str, tuple[str, ...]] = {"": tuple(status.get(part, "") for part in ("phase", "reason", "message"))}
     for kind, path in _LISTS:
         for container in status.get(kind) or ():
             found[f"{path}{{{container['name']}}}"] = _mark(container)

@@ -1,0 +1,5 @@
+"""The housekeeping room: keeps the node from filling up.
+
+What belongs here: rotation of container logs, removal of dead containers, sandboxes and their logs.
+What may not live here: anything that stops or starts what runs; that is the pods room's.
+"""
