@@ -33,7 +33,8 @@ def removed(pod: PodStock, standing: Standing = Standing.WANTED, limits: Limits 
 
 
 def test_a_wanted_pod_keeps_the_newest_dead_instance_of_each_container() -> None:
-    pod = stock(box("s", 1, True), dead("run", 9, state=State.RUNNING), dead("a2", 3), dead("a1", 2), dead("b1", 1, "b"))
+    runs = dead("run", 9, state=State.RUNNING)
+    pod = stock(box("s", 1, True), runs, dead("a2", 3), dead("a1", 2), dead("b1", 1, "b"))
     assert removed(pod) == ["a1"]
     assert removed(pod, limits=Limits(max_per_container=0)) == ["a2", "a1", "b1"]
     assert removed(pod, limits=Limits(max_per_container=-1)) == []
@@ -58,7 +59,8 @@ def test_of_a_pod_that_is_gone_all_that_is_dead_goes() -> None:
 
 
 def test_what_runs_is_never_touched() -> None:
-    pod = stock(box("s", 1, True), dead("a", 3, state=State.RUNNING), box("t", 1), dead("b", 3, "b", "t", State.RUNNING))
+    one, other = dead("a", 3, state=State.RUNNING), dead("b", 3, "b", "t", State.RUNNING)
+    pod = stock(box("s", 1, True), one, box("t", 1), other)
     for standing in Standing:
         assert removed(pod, standing) == []
 
