@@ -11,6 +11,7 @@ import os
 import re
 import secrets
 import shutil
+from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -71,14 +72,11 @@ class PodDirs:
             raise files.FileError.of("make", path, error) from error
         return path
 
-    def prune_termination_logs(self, uid: str, container: str, keep: set[str]) -> None:
-        """Remove termination-log files of instances that are gone; `keep` are host paths still mounted."""
-        directory = f"{self.pod(uid)}/containers/{container}"
-        with contextlib.suppress(FileNotFoundError):
-            for entry in os.listdir(directory):
-                path = f"{directory}/{entry}"
-                if path not in keep:
-                    files.remove_file(path)
+    def remove_termination_log(self, uid: str, host_paths: Iterable[str]) -> None:
+        """Remove the message file of an instance that is gone: the one of its mounts that we made."""
+        for path in host_paths:
+            if path.startswith(f"{self.pod(uid)}/containers/") and ".." not in path:
+                files.remove_file(path)
 
     def make_log_dir(self, namespace: str, name: str, uid: str, container: str) -> str:
         directory = f"{log_directory(self.logs, namespace, name, uid)}/{container}"

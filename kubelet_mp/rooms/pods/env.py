@@ -116,6 +116,6 @@ class Work:
 def field_path(pod: Pod, name: str) -> str:
     """The fieldPath of a container in an event's involvedObject."""
     for kind in ("initContainers", "containers", "ephemeralContainers"):
-        if any(c["name"] == name for c in pod["spec"].get(kind) or []):
+        if any(c["name"] == name for c in (pod.get("spec") or {}).get(kind) or []):
             return f"spec.{kind}{{{name}}}"
     return f"spec.containers{{{name}}}"

@@ -16,7 +16,7 @@ from kubelet_mp.wire.messages import NodeFacts
 def occupied(worker: Worker, workers: Iterable[Worker]) -> bool:
     """An older pod of the same namespace and name is not gone yet."""
     return any(
-        other is not worker and other.full_name == worker.full_name and other.order < worker.order
+        other is not worker and other.full_name == worker.full_name and other.arrival < worker.arrival
         and other.stage not in (Stage.WAITING, Stage.REJECTED) and not other.orphan
         for other in workers
     )

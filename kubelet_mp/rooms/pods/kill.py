@@ -205,10 +205,9 @@ def remove_container(work: Work, container: Container, *, logs: bool = True) -> 
             work.name, work.namespace, container.name, container.id, container.log_path)
     try:
         work.env.runtime.remove_container(container.id)
-    except RuntimeNotFound:
-        return
     finally:
         work.acted()
+    work.env.dirs.remove_termination_log(work.uid, (mount.host_path for mount in container.mounts))
 
 
 def remove_sandbox(work: Work, sandbox: Sandbox) -> None:

@@ -75,7 +75,8 @@ class Lifecycle:
             work.cancel.set()
             self.env.starts.wake()
             self.env.images.wake()
-        worker.wait("pass", work.describe_wait() or _DOING[worker.running.kind], now)
+        if worker.running.kind in _DOING:
+            worker.wait("pass", work.describe_wait() or _DOING[worker.running.kind], now)
 
     # ---- before admission ----
 
@@ -134,7 +135,8 @@ class Lifecycle:
         elif problem:
             worker.wait("runtime", f"runtime: {problem}", now)
         elif not worker.fresh:
-            worker.wait("view", "the runtime to show what was done last", now)
+            if not worker.reasons:
+                worker.wait("view", "the runtime to show what was done last", now)
         elif worker.retry_at > now:
             worker.wait("retry", worker.problem, now)
             worker.wake_by(worker.retry_at)
@@ -191,7 +193,6 @@ class Lifecycle:
         sandboxes = decide.dead_sandboxes(worker.runtime)
         if dead or sandboxes:
             self._begin(worker, PrunePass(self._work(worker), dead, sandboxes))
-            return
         if worker.waiting_kind in ("cgroup", "volumes", "network") and self._missing_still(worker):
             return
         kind, text = self._waits_of(worker, now)
@@ -264,7 +265,8 @@ class Lifecycle:
 
     def _begin(self, worker: Worker, a_pass: Pass) -> None:
         worker.running = a_pass
-        worker.wait("pass", _DOING[a_pass.kind], self.env.clock.monotonic())
+        if a_pass.kind in _DOING:
+            worker.wait("pass", _DOING[a_pass.kind], self.env.clock.monotonic())
         self.env.pool.run(lambda: self._run(worker, a_pass))
 
     def _run(self, worker: Worker, a_pass: Pass) -> None:
@@ -323,7 +325,7 @@ class _Teller:
 
 
 _DOING = {"sync": "its containers to be started", "terminating": "its containers to stop",
-          "terminated": "its traces to be removed", "prune": "dead containers to be removed"}
+          "terminated": "its traces to be removed"}
 
 
 def _volumes_text(worker: Worker) -> str:

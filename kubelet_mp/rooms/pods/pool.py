@@ -33,25 +33,20 @@ class Pool:
             threading.Thread(target=self._serve, args=(call,), name=self._name, daemon=True).start()
 
     def all(self, calls: list[Callable[[], None]]) -> None:
-        """Run the calls side by side and wait for all of them; the caller's thread takes the first."""
+        """Run the calls side by side and wait for all of them; raises what the first failing one raised."""
         if not calls:
             return
-        done = [self._start(call) for call in calls[1:]]
-        calls[0]()
-        for event in done:
-            event.wait()
+        others = [self._start(call) for call in calls[1:]]
+        errors = [_try(calls[0]), *(wait() for wait in others)]
+        for error in errors:
+            if error is not None:
+                raise error
 
-    def _start(self, call: Callable[[], None]) -> threading.Event:
-        done = threading.Event()
-
-        def run() -> None:
-            try:
-                call()
-            finally:
-                done.set()
-
-        self.run(run)
-        return done
+    def _start(self, call: Callable[[], None]) -> Callable[[], BaseException | None]:
+        """Start the call; what is returned waits for its end."""
+        box: queue.SimpleQueue[BaseException | None] = queue.SimpleQueue()
+        self.run(lambda: box.put(_try(call)))
+        return box.get
 
     def _serve(self, call: Callable[[], None]) -> None:
         while True:
@@ -72,3 +67,11 @@ class Pool:
                 self._idle -= 1
                 return None
         return self._work.get()
+
+
+def _try(call: Callable[[], None]) -> BaseException | None:
+    try:
+        call()
+    except BaseException as error:  # noqa: BLE001 - raised again by the thread that waits
+        return error
+    return None

@@ -2,38 +2,27 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable
 from typing import Any, ClassVar
 
 from kubelet_mp.host import files
-from kubelet_mp.host.cri.runtime import Runtime
-from kubelet_mp.host.cri_metrics import RuntimeMetrics
-from kubelet_mp.host.poddirs import PodDirs
 from kubelet_mp.model import clock as clocks
 from kubelet_mp.model.admission import Rejection
 from kubelet_mp.model.backoff import INITIAL, Backoff
-from kubelet_mp.model.nodeview import NodeView
 from kubelet_mp.model.runtime import PodRuntime, RuntimeState
 from kubelet_mp.rooms.base import Room, RoomContext
 from kubelet_mp.rooms.pods import gate, node, record
-from kubelet_mp.rooms.pods.env import Env
+from kubelet_mp.rooms.pods.assembly import build
 from kubelet_mp.rooms.pods.facts import Facts
 from kubelet_mp.rooms.pods.gauges import show
-from kubelet_mp.rooms.pods.images import Images
 from kubelet_mp.rooms.pods.lifecycle import Lifecycle
-from kubelet_mp.rooms.pods.metrics import PodMetrics
-from kubelet_mp.rooms.pods.pool import Pool
 from kubelet_mp.rooms.pods.reporting import Reporting, pod_of_runtime
-from kubelet_mp.rooms.pods.slots import Slots
 from kubelet_mp.rooms.pods.worker import LIVE, NEVER, Pod, Stage, Worker
 from kubelet_mp.rooms.timers import Timer, Timers
 from kubelet_mp.wire import messages as m
 
 COUNTDOWN = 5.0  # s between two refreshes of "… s left"
 REMEMBERED = 600.0  # s that a removed pod's UID is kept, to know late snapshots of it
-STOP_SLOTS = 8  # StopContainer calls at once, for each core
-STOP_STALE = 1.0  # s after which one that merely waits for a grace period no longer counts
 
 
 class PodsRoom(Room):
@@ -63,22 +52,13 @@ class PodsRoom(Room):
     # ---- start and end ----
 
     def start(self) -> None:
-        config, metrics = self.settings.kubelet, PodMetrics()
-        runtime = self._given_runtime or Runtime(
-            config.container_runtime_endpoint, image_endpoint=config.image_service_endpoint,
-            timeout=config.runtime_request_timeout, observe=RuntimeMetrics(metrics.registry).observe)
-        cores, now = os.cpu_count() or 1, self.clock.monotonic
-        self.env = Env(
-            self.settings, self.clock, runtime, Images(runtime, self.settings, now),
-            PodDirs(self.settings.root_dir, config.pod_logs_dir, self._links), Pool("pod"),
-            Slots(2 * cores), Slots(STOP_SLOTS * cores, stale=STOP_STALE), self.pod_event, metrics,
-            NodeView(node_name=self.settings.node_name))
+        self.env = build(self.settings, self.clock, self._given_runtime, self._links, self.pod_event)
         self.recorder = record.Recorder(f"{self.settings.root_dir}/pods")
         self.lifecycle = Lifecycle(self)
         self.reporting = Reporting(self.env, self.recorder, self.send, self._runtime_name)
         self.facts = Facts(self.workers, self.reporting, self._strangers, self._complete)
         self._load_records()
-        self.timers.every(config.sync_frequency, self._resync, jitter=0.5)
+        self.timers.every(self.settings.kubelet.sync_frequency, self._resync, jitter=0.5)
         self.timers.every(COUNTDOWN, self._refresh_countdowns)
 
     def close(self) -> None:
@@ -98,7 +78,8 @@ class PodsRoom(Room):
 
     def _add(self, uid: str, pod: Pod, source: str, **fields: Any) -> Worker:
         limit = self.settings.kubelet.crash_loop_back_off.max_container_restart_period
-        worker = Worker(uid, pod, source, self.new_order(), self._runtime_of(uid), Backoff(INITIAL, limit),
+        rank = self.new_order()
+        worker = Worker(uid, pod, source, rank, rank, self._runtime_of(uid), Backoff(INITIAL, limit),
                         seen=self.clock.monotonic(), **fields)
         self.workers[uid] = worker
         self.touch(worker)
@@ -153,10 +134,8 @@ class PodsRoom(Room):
 
     def _on_desired_set(self, message: m.DesiredSet) -> None:
         self._desired, self._ready = message.uids, message.ready or self._ready
-        if not self._ready:
-            return
-        for worker in list(self.workers.values()):
-            if worker.uid not in message.uids and worker.wanted and (not worker.confirmed or message.ready):
+        for worker in list(self.workers.values()) if self._ready else ():
+            if worker.uid not in message.uids and worker.wanted:
                 self._unwanted(worker)
         self._find_orphans()
         self.tell_sets()
@@ -175,6 +154,7 @@ class PodsRoom(Room):
             self.touch(worker)
         else:
             self._find_orphans()
+            self.tell_sets()
 
     def _on_relist(self, message: m.RelistDone) -> None:
         first = self._listed is None
@@ -192,6 +172,7 @@ class PodsRoom(Room):
                          if uid in message.uids or r.observed > message.began}
         if first:
             self._find_orphans()
+            self.tell_sets()
 
     def _on_state(self, message: m.RuntimeStateChanged) -> None:
         self._state = message.state

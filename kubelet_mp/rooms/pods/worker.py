@@ -37,7 +37,8 @@ LIVE = (Stage.ACTIVE, Stage.STOPPING)
 class Worker:
     """State of one pod UID. Times are monotonic seconds.
 
-    order: of arrival, for slots and admission. confirmed: a source spoke of it since this room started.
+    arrival: rank by which older pods are told from newer. order: rank for slots (a stop queues up anew).
+    confirmed: a source spoke of it since this room started.
     wanted: it is to run. orphan: known from the runtime only. grace: seconds that beat the spec's.
     holds: container → time before which it is not started again. override: (phase, reason, message).
     """
@@ -45,6 +46,7 @@ class Worker:
     uid: str
     pod: Pod
     source: str
+    arrival: int
     order: int
     runtime: PodRuntime
     backoff: Backoff

@@ -1,0 +1,211 @@
+"""Stopping, rejection, restarts of the room: against a fake runtime on a real socket."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from kubelet_mp.wire import messages as m
+from tests.fakes.cri import FakeCRI
+from tests.rooms.pods.harness import IMAGE, World, container, make_pod
+
+
+@pytest.fixture
+def fake() -> Iterator[FakeCRI]:
+    with FakeCRI(images=(IMAGE,)) as server:
+        yield server
+
+
+@pytest.fixture
+def world(fake: FakeCRI, tmp_path: Path) -> Iterator[World]:
+    with World(fake, tmp_path) as made:
+        yield made
+
+
+def test_the_grace_of_the_spec_and_the_hook_are_used(world: World, fake: FakeCRI) -> None:
+    hooked: list[list[str]] = []
+    fake.on_exec = lambda name, cmd: (hooked.append(list(cmd)), ("", "", 0))[1]
+    pod = make_pod(containers=[container(lifecycle={"preStop": {"exec": {"command": ["bye"]}}})],
+                   terminationGracePeriodSeconds=7)
+    world.want(pod)
+    world.until_running(pod)
+    world.drop(pod)
+    world.until(lambda: world.forgotten(pod), "the pod to go")
+    assert hooked == [["bye"]]
+    assert [r.timeout for r in fake.requests("StopContainer")] == [7]
+
+
+def test_sidecars_stop_after_the_containers_in_reverse(world: World, fake: FakeCRI) -> None:
+    side = [container(n, restartPolicy="Always") for n in ("s1", "s2")]
+    pod = make_pod(init=side, containers=[container("app")])
+    world.want(pod)
+    world.until_running(pod, name="app")
+    ids = {i: c.name for i, c in fake.containers.items()}
+    world.drop(pod)
+    world.until(lambda: world.forgotten(pod), "the pod to go")
+    assert [ids[r.container_id] for r in fake.requests("StopContainer")] == ["app", "s2", "s1"]
+
+
+def test_a_deletion_with_less_grace_hastens_the_first(world: World, fake: FakeCRI) -> None:
+    hang = fake.hang("StopContainer", when=lambda r: r.timeout == 30)
+    pod = make_pod(terminationGracePeriodSeconds=30)
+    world.want(pod)
+    world.until_running(pod)
+    gone = {**pod, "metadata": {**pod["metadata"], "deletionTimestamp": "2026-01-01T00:00:00Z",
+                                "deletionGracePeriodSeconds": 30}}
+    world.want(gone)
+    hang.reached()
+    sooner = {**gone, "metadata": {**gone["metadata"], "deletionGracePeriodSeconds": 3}}
+    world.want(sooner)
+    world.until(lambda: [r.timeout for r in fake.requests("StopContainer")] == [30, 3], "the second call")
+    hang.release()
+    world.until(lambda: any(s.terminal for s in world.runner.link.of(m.PodStatus)), "the end")
+
+
+def test_a_pull_is_given_up_with_its_pod(world: World, fake: FakeCRI) -> None:
+    hang = fake.hang("PullImage")
+    pod = make_pod(containers=[container(image="docker.io/library/slow:1")])
+    world.want(pod)
+    hang.reached()
+    world.until(lambda: "the pull of image" in world.waits_for(pod) or world.advance(5.0), "the wait to be told")
+    world.drop(pod)
+    world.until(lambda: world.forgotten(pod), "the pod to go")
+    assert fake.count("CreateContainer") == 0
+
+
+def test_the_new_pod_of_a_name_waits_for_the_old(world: World, fake: FakeCRI) -> None:
+    hang = fake.hang("StopContainer")
+    old, new = make_pod(uid="u1"), make_pod(uid="u2")
+    world.want(old)
+    world.until_running(old)
+    world.want(new)
+    world.drop(old)
+    hang.reached()
+    world.until(lambda: world.waits_for(new) == "an old pod of the same name to terminate", "the new to wait")
+    assert fake.count("RunPodSandbox") == 1
+    hang.release()
+    world.until_running(new)
+
+
+def test_a_pod_that_comes_back_while_it_stops_starts_again(world: World, fake: FakeCRI) -> None:
+    hang = fake.hang("StopContainer", times=1)
+    pod = make_pod()
+    world.want(pod)
+    world.until_running(pod)
+    world.drop(pod)
+    hang.reached()
+    world.want(pod)
+    hang.release()
+    world.until(lambda: world.forgotten(pod), "the old one to go")
+    world.until(lambda: fake.count("StartContainer") == 2, "the new one")
+    world.until(lambda: world.container(pod).get("state", {}).get("running"), "it to run")
+
+
+def test_a_rejected_static_pod_is_tried_again_when_there_is_room(world: World, fake: FakeCRI) -> None:
+    big = {"requests": {"cpu": "3"}}
+    one, two = (make_pod(n, containers=[container(resources=big)]) for n in ("one", "two"))
+    world.want(one)
+    world.until_running(one)
+    world.want(two)
+    world.until(lambda: world.status(two).get("reason") == "OutOfcpu", "the rejection")
+    status = world.status(two)
+    assert status["phase"] == "Failed"
+    assert status["message"] == ("Pod was rejected: Node didn't have enough resource: cpu, requested: 3000, "
+                                 "used: 3000, capacity: 4000")
+    world.drop(one)
+    world.until_running(two)
+    assert world.status(two)["phase"] == "Running" and "reason" not in world.status(two)
+
+
+def test_a_room_that_starts_anew_takes_its_pods_up_without_a_restart(fake: FakeCRI, tmp_path: Path) -> None:
+    pod, gone = make_pod("stay"), make_pod("gone", terminationGracePeriodSeconds=9)
+    with World(fake, tmp_path) as world:
+        world.want(pod)
+        world.until_running(pod)
+        world.want(gone)
+        world.until_running(gone)
+        fake.exit_container("c", 3, "Error")  # that of the pod "gone": the newest
+        world.until_running(gone, restarts=1)
+        assert world.runner.room.recorder.flush(5)
+    starts = fake.count("StartContainer")
+    with World(fake, tmp_path) as world:
+        world.want(pod)
+        world.until(lambda: world.forgotten(gone), "the pod whose manifest is gone to go")
+        world.until_running(pod)
+    assert fake.count("StartContainer") == starts
+    assert {r.timeout for r in fake.requests("StopContainer")} == {9}
+    assert len(fake.sandboxes) == 1
+
+
+def test_what_only_the_runtime_knows_is_stopped_when_all_sources_spoke(fake: FakeCRI, tmp_path: Path) -> None:
+    pod = make_pod("lost")
+    with World(fake, tmp_path / "a") as world:
+        world.want(pod)
+        world.until_running(pod)
+    with World(fake, tmp_path / "b") as world:
+        world.runner.give(m.DesiredSet(frozenset(), False))
+        world.until(lambda: world.runner.link.of(m.AdmittedSet), "a set")
+        assert fake.count("StopContainer") == 0
+        world.tell_set()
+        world.until(lambda: world.forgotten(pod), "the orphan to go")
+    assert not fake.sandboxes
+    assert [r.timeout for r in fake.requests("StopContainer")] == [2]
+
+
+def test_network_and_runtime_that_are_not_ready_are_waited_for(world: World, fake: FakeCRI) -> None:
+    fake.set_ready(network=False, message="cni plugin not initialized")
+    world.give_state()
+    pod, host = make_pod("pod"), make_pod("host", hostNetwork=True)
+    world.want(pod, host)
+    world.until_running(host)
+    world.until(lambda: world.waits_for(pod).startswith("network: "), "the wait to be told")
+    assert world.events("NetworkNotReady")[0].message.startswith("network is not ready: ")
+    fake.set_ready(network=True)
+    world.give_state()
+    world.until_running(pod)
+
+
+def test_a_sandbox_that_fails_is_tried_again_after_a_pause(world: World, fake: FakeCRI) -> None:
+    fake.fail("RunPodSandbox", "UNKNOWN", "no address left", times=1)
+    pod = make_pod()
+    world.want(pod)
+    world.until(lambda: world.events("FailedCreatePodSandBox"), "the event")
+    assert "no address left" in world.events("FailedCreatePodSandBox")[0].message
+    world.until(lambda: "no address left" in world.waits_for(pod), "the reason to be shown")
+    assert fake.count("RunPodSandbox") == 1
+    world.advance(15.0)
+    world.until_running(pod)
+
+
+def test_failed_create_and_start_become_waiting_reasons(world: World, fake: FakeCRI) -> None:
+    fake.fail("CreateContainer", "UNKNOWN", "bad mount", times=1)
+    pod = make_pod()
+    world.want(pod)
+    world.until(lambda: world.waiting(pod) == {"reason": "CreateContainerError", "message": "bad mount"}, "reason")
+    assert world.events("Failed")[0].message == "Error: bad mount"
+    fake.fail("StartContainer", "UNKNOWN", "no such file", times=1)
+    world.advance(15.0)
+    world.until(lambda: world.waiting(pod).get("reason") == "RunContainerError", "the next reason")
+    world.advance(15.0)
+    world.until(lambda: "running" in world.container(pod)["state"], "it to run")
+
+
+def test_a_failed_post_start_hook_kills_the_container(world: World, fake: FakeCRI) -> None:
+    fake.on_exec = lambda name, cmd: ("", "no", 1)
+    pod = make_pod(containers=[container(lifecycle={"postStart": {"exec": {"command": ["hi"]}}})])
+    world.want(pod)
+    world.until(lambda: world.waiting(pod).get("reason") == "PostStartHookError", "the reason")
+    assert world.events("FailedPostStartHook")[0].message == "PostStartHook failed"
+    assert world.events("Killing")[0].message == "Container c failed PostStartHook"
+
+
+def test_a_liveness_failure_restarts_the_container(world: World, fake: FakeCRI) -> None:
+    pod = make_pod(containers=[container(livenessProbe={"exec": {"command": ["x"]}})])
+    world.want(pod)
+    world.until_running(pod)
+    id_ = world.container(pod)["containerID"].partition("://")[2]
+    world.runner.give(m.ProbeResult("uid-web", "c", id_, "liveness", "failure", "dead"))
+    world.until_running(pod, restarts=1)
+    assert world.events("Killing")[0].message == "Container c failed liveness probe, will be restarted"
