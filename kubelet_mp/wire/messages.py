@@ -121,7 +121,11 @@ class PodRuntimeChanged(PodMessage):
 
 @dataclass(frozen=True, slots=True)
 class RelistDone(Message):
-    """A full listing, begun at monotonic `began`, saw these pod UIDs. `healthy`: it is not overdue."""
+    """A full listing, begun at monotonic `began`, saw these pod UIDs. `healthy`: it is not overdue.
+
+    It follows the `PodRuntimeChanged` of every pod that the listing found changed, and is never sent before a
+    listing has succeeded. While listings fail it is repeated with `problem` and the old `began`.
+    """
 
     began: float
     uids: frozenset[str]
