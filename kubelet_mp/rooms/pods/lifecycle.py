@@ -27,6 +27,7 @@ class Desk(Protocol):
     env: Env
 
     def runtime_problem(self) -> str: ...
+    def node_problem(self) -> str: ...
     def network_problem(self) -> str: ...
     def occupied(self, worker: Worker) -> bool: ...
     def judge(self, worker: Worker) -> Rejection | str | None: ...
@@ -175,6 +176,8 @@ class Lifecycle:
         return replace(actions, kill_pod=kill_pod, create_sandbox=False, init=(), containers=())
 
     def _missing(self, worker: Worker, actions: PodActions) -> tuple[str, str]:
+        if self.desk.node_problem():
+            return "node", self.desk.node_problem()
         if not worker.cgroup_ready():
             problem = worker.cgroup.problem if worker.cgroup else ""
             return "cgroup", f"cgroup ({problem})" if problem else "cgroup"
@@ -193,7 +196,7 @@ class Lifecycle:
         sandboxes = decide.dead_sandboxes(worker.runtime)
         if dead or sandboxes:
             self._begin(worker, PrunePass(self._work(worker), dead, sandboxes))
-        if worker.waiting_kind in ("cgroup", "volumes", "network") and self._missing_still(worker):
+        if worker.waiting_kind in ("node", "cgroup", "volumes", "network") and self._missing_still(worker):
             return
         kind, text = self._waits_of(worker, now)
         worker.wait(kind, text, now)

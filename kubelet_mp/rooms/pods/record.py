@@ -15,6 +15,7 @@ from typing import Any
 
 from kubelet_mp import log
 from kubelet_mp.host import files
+from kubelet_mp.model.clock import monotonic
 
 NAME = "kubelet-mp.json"
 LIMIT = 16 * 1024 * 1024  # bytes: a manifest may have 10 MB
@@ -68,35 +69,52 @@ def load_all(pods_dir: str) -> tuple[list[Record], list[tuple[str, str]]]:
 
 
 class Recorder:
-    """Writes records from a thread of its own, the newest of each pod; the main thread never waits for a disk."""
+    """Writes records from a thread of its own, the newest of each pod; the main thread waits for no disk.
 
-    def __init__(self, pods_dir: str, failed: Callable[[str, str], None] = lambda uid, problem: None) -> None:
-        self._dir, self._failed = pods_dir, failed
+    What is not urgent is written after `delay` s, so that the many changes of a pod that starts cost one write.
+    """
+
+    def __init__(self, pods_dir: str, failed: Callable[[str, str], None] = lambda uid, problem: None,
+                 delay: float = 1.0) -> None:
+        self._dir, self._failed, self._delay = pods_dir, failed, delay
         self._cond = threading.Condition()
-        self._pending: dict[str, bytes | None] = {}
+        self._pending: dict[str, tuple[float, bytes | None]] = {}
         self._written: dict[str, bytes] = {}
         self._busy = self._closing = False
+        self._hurry = 0
         self._log = log.get("pods")
         threading.Thread(target=self._serve, name="records", daemon=True).start()
 
-    def write(self, record: Record) -> None:
+    def write(self, record: Record, urgent: bool = True) -> None:
         """Have the record written soon, if it differs from what is on disk."""
         data = record.encode()
+        due = monotonic() + (0.0 if urgent else self._delay)
         with self._cond:
-            if self._pending.get(record.uid, self._written.get(record.uid)) != data:
-                self._pending[record.uid] = data
+            before = self._pending.get(record.uid)
+            if data != (before[1] if before else self._written.get(record.uid)):
+                self._pending[record.uid] = (min(due, before[0]) if before else due, data)
                 self._cond.notify_all()
 
     def drop(self, uid: str) -> None:
         """Remove the record, at once if it is not being written; the directory stays."""
         with self._cond:
-            self._pending[uid] = None
+            self._pending[uid] = (0.0, None)
             self._cond.notify_all()
 
     def flush(self, seconds: float) -> bool:
-        """Wait until all is written; False if it is not after `seconds`."""
+        """Have everything written now, and wait for it; False if it is not done after `seconds`."""
         with self._cond:
-            return self._cond.wait_for(lambda: not self._pending and not self._busy, seconds)
+            self._hurry += 1
+            self._cond.notify_all()
+            try:
+                return self._cond.wait_for(lambda: not self._pending and not self._busy, seconds)
+            finally:
+                self._hurry -= 1
+
+    def settle(self, uid: str, seconds: float) -> bool:
+        """Wait until nothing of this pod is to be written."""
+        with self._cond:
+            return self._cond.wait_for(lambda: uid not in self._pending and not self._busy, seconds)
 
     def close(self, seconds: float = 2.0) -> None:
         self.flush(seconds)
@@ -107,16 +125,29 @@ class Recorder:
     def _serve(self) -> None:
         while True:
             with self._cond:
-                self._cond.wait_for(lambda: self._pending or self._closing)
-                if not self._pending:
+                uid = self._next()
+                if uid is None:
                     return
-                uid, data = next(iter(self._pending.items()))
-                del self._pending[uid]
+                data = self._pending.pop(uid)[1]
                 self._busy = True
             self._store(uid, data)
             with self._cond:
                 self._busy = False
                 self._cond.notify_all()
+
+    def _next(self) -> str | None:
+        """The pod whose record is due first, None at the end. Called and returns with the lock."""
+        while True:
+            if self._pending:
+                uid = min(self._pending, key=lambda u: self._pending[u][0])
+                left = self._pending[uid][0] - monotonic()
+                if left <= 0 or self._hurry or self._closing:
+                    return uid
+                self._cond.wait(left)
+            elif self._closing:
+                return None
+            else:
+                self._cond.wait()
 
     def _store(self, uid: str, data: bytes | None) -> None:
         path = os.path.join(self._dir, uid, NAME)

@@ -86,7 +86,8 @@ class Reporting:
         """Admitted pods only: of a rejected one nothing has to be remembered."""
         if worker.admitted and worker.stage is not Stage.REMOVING:
             stopped = worker.stage is Stage.STOPPED
-            self._recorder.write(Record(worker.uid, worker.pod, worker.source, True, stopped, worker.status))
+            kept = Record(worker.uid, worker.pod, worker.source, True, stopped, worker.status)
+            self._recorder.write(kept, urgent=stopped or worker.sent is None)
 
 
 def pod_of_runtime(runtime: PodRuntime) -> dict[str, Any]:

@@ -12,13 +12,14 @@ from kubelet_mp.model.backoff import INITIAL, Backoff
 from kubelet_mp.model.runtime import PodRuntime, RuntimeState
 from kubelet_mp.rooms.base import Room, RoomContext
 from kubelet_mp.rooms.pods import gate, node, record
+from kubelet_mp.rooms.pods.alarm import Alarm
 from kubelet_mp.rooms.pods.assembly import build
 from kubelet_mp.rooms.pods.facts import Facts
 from kubelet_mp.rooms.pods.gauges import show
 from kubelet_mp.rooms.pods.lifecycle import Lifecycle
 from kubelet_mp.rooms.pods.reporting import Reporting, pod_of_runtime
 from kubelet_mp.rooms.pods.worker import LIVE, NEVER, Pod, Stage, Worker
-from kubelet_mp.rooms.timers import Timer, Timers
+from kubelet_mp.rooms.timers import Timers
 from kubelet_mp.wire import messages as m
 
 COUNTDOWN = 5.0  # s between two refreshes of "… s left"
@@ -46,7 +47,7 @@ class PodsRoom(Room):
         self._removed: dict[str, float] = {}
         self._orders = 0
         self._dirty: dict[str, None] = {}
-        self._alarm: Timer | None = None
+        self._alarm = Alarm(self.timers, clock.monotonic, self._wake_due)
         self._given_runtime, self._links = runtime, links
 
     # ---- start and end ----
@@ -62,9 +63,11 @@ class PodsRoom(Room):
         self.timers.every(COUNTDOWN, self._refresh_countdowns)
 
     def close(self) -> None:
-        self.recorder.close()
+        if hasattr(self, "recorder"):
+            self.recorder.close()
 
     def metrics_text(self) -> str:
+        show(self.env.metrics, self.workers.values())
         return self.env.metrics.text()
 
     def _load_records(self) -> None:
@@ -75,6 +78,8 @@ class PodsRoom(Room):
             worker = self._add(kept.uid, kept.pod, kept.source, stage=gate.stage_of(kept), confirmed=False,
                                admitted=kept.admitted, status=kept.status, override=gate.override_of(kept), ran=True)
             worker.seen = 0.0
+            stopped = worker.stage is Stage.STOPPED
+            self.send(m.PodStopped(kept.uid, kept.pod) if stopped else m.PodAdmitted(kept.uid, kept.pod))
 
     def _add(self, uid: str, pod: Pod, source: str, **fields: Any) -> Worker:
         limit = self.settings.kubelet.crash_loop_back_off.max_container_restart_period
@@ -175,6 +180,9 @@ class PodsRoom(Room):
             self.tell_sets()
 
     def _on_state(self, message: m.RuntimeStateChanged) -> None:
+        if message.state.ready and not (self._state and self._state.ready):
+            for worker in self.workers.values():
+                worker.retry_at = 0.0  # what failed because the runtime was down is due at once
         self._state = message.state
         self._read_node()
         self._touch_all()
@@ -266,6 +274,9 @@ class PodsRoom(Room):
             return self._state.message or "not ready"
         return self._list_problem
 
+    def node_problem(self) -> str:
+        return "" if self._facts is not None else "the node's facts"
+
     def network_problem(self) -> str:
         state = self._state
         return "" if state is None or state.network_ready else (state.network_message or "not ready")
@@ -315,7 +326,7 @@ class PodsRoom(Room):
     def drop_record(self, uid: str) -> Callable[[], None]:
         def drop() -> None:
             self.recorder.drop(uid)
-            self.recorder.flush(5.0)
+            self.recorder.settle(uid, 5.0)
 
         return drop
 
@@ -346,27 +357,15 @@ class PodsRoom(Room):
             self.reporting.send(worker)
         self.tell_sets()
         self._set_alarm()
-        show(self.env.metrics, self.workers.values())
 
     def _set_alarm(self) -> None:
-        when = min((w.wake_at for w in self.workers.values()), default=NEVER)
-        if self._alarm is not None:
-            self._alarm.cancel()
-            self._alarm = None
-        if when < NEVER:
-            self._alarm = self.timers.after(max(when - self.clock.monotonic(), 0.0), self._wake_due)
+        self._alarm.set(min((w.wake_at for w in self.workers.values()), default=NEVER))
 
     def _wake_due(self) -> None:
         now = self.clock.monotonic()
         for worker in self.workers.values():
             if worker.wake_at <= now:
                 self.touch(worker)
-        self._set_alarm_later()
-
-    def _set_alarm_later(self) -> None:
-        self._alarm = None
-        if not self._dirty:
-            self._set_alarm()
 
     def _resync(self) -> None:
         """Heals what an event missed: looks at every pod, and asks again for snapshots that did not come."""

@@ -14,6 +14,7 @@ from collections.abc import Callable, Iterator
 from kubelet_mp.model import clock
 
 STALE = 10.0  # s; a heavy call normally takes well below one
+LOOK = 5.0  # s between two looks of those that wait, should a wake-up have been missed
 
 
 class Cancelled(Exception):
@@ -39,7 +40,7 @@ class Slots:
                 while not (min(self._waiting) == me and self._free()):
                     if cancel is not None and cancel.is_set():
                         raise Cancelled
-                    self._cond.wait(self.stale / 4)
+                    self._cond.wait(min(self.stale / 4, LOOK))
                 self._held[me[1]] = self._now()
             finally:
                 self._waiting.remove(me)

@@ -209,3 +209,65 @@ def test_a_liveness_failure_restarts_the_container(world: World, fake: FakeCRI) 
     world.runner.give(m.ProbeResult("uid-web", "c", id_, "liveness", "failure", "dead"))
     world.until_running(pod, restarts=1)
     assert world.events("Killing")[0].message == "Container c failed liveness probe, will be restarted"
+
+
+def test_pulls_go_one_after_the_other_by_default(world: World, fake: FakeCRI) -> None:
+    fake.add_to_registry("docker.io/library/a:1")
+    fake.add_to_registry("docker.io/library/b:1")
+    hang = fake.hang("PullImage", when=lambda r: r.image.image.endswith("a:1"))
+    one = make_pod("one", containers=[container(image="docker.io/library/a:1")])
+    two = make_pod("two", containers=[container(image="docker.io/library/b:1")])
+    world.want(one)
+    hang.reached()
+    world.want(two)
+    world.until(lambda: fake.count("RunPodSandbox") == 2, "both sandboxes")
+    assert fake.count("PullImage") == 1
+    hang.release()
+    world.until_running(one)
+    world.until_running(two)
+    messages = [e.message for e in world.events("Pulled")]
+    assert messages[0].startswith('Successfully pulled image "docker.io/library/a:1" in ')
+    assert "including waiting). Image size: " in messages[0]
+
+
+def test_a_room_that_starts_is_told_everything(world: World) -> None:
+    pod = make_pod()
+    world.want(pod)
+    world.until_running(pod)
+    for room in ("cgroups", "http"):
+        world.runner.link.clear()
+        world._read = 0
+        world.runner.come_up(room, 2)
+        kind = m.AdmittedSet if room == "cgroups" else m.StatusSet
+        world.until(lambda kind=kind, room=room: world.runner.link.of(kind, to=room), "the set")
+        told = m.PodAdmitted if room == "cgroups" else m.PodStatus
+        assert [t.uid for t in world.runner.link.of(told, to=room)] == ["uid-web"]
+
+
+def test_an_unready_cgroup_and_volume_are_named(fake: FakeCRI, tmp_path: Path) -> None:
+    with World(fake, tmp_path, answer=False) as world:
+        pod = make_pod()
+        world.want(pod)
+        world.until(lambda: world.waits_for(pod) == "cgroup", "the cgroup to be waited for")
+        world.runner.give(m.PodCgroupReady("uid-web", "", "no space left"))
+        world.until(lambda: world.waits_for(pod) == "cgroup (no space left)", "the problem")
+        assert world.events("FailedCreatePodContainer")[0].message == (
+            "unable to ensure pod container exists: no space left")
+        world.runner.give(m.PodCgroupReady("uid-web", "/kubepods/poduid-web"),
+                          m.PodVolumesReady("uid-web", {}, "MountVolume.SetUp failed", ("v",)))
+        world.until(lambda: world.waits_for(pod) == "volumes: v (MountVolume.SetUp failed)", "the volume")
+        assert fake.count("RunPodSandbox") == 0
+        world.runner.give(m.PodVolumesReady("uid-web", {"v": "/x"}))
+        world.until_running(pod)
+        assert fake.requests("RunPodSandbox")[0].config.linux.cgroup_parent == "/kubepods/poduid-web"
+
+
+def test_a_deadline_ends_the_pod(world: World, fake: FakeCRI) -> None:
+    pod = make_pod(activeDeadlineSeconds=30)
+    world.want(pod)
+    world.until_running(pod)
+    world.advance(31.0)
+    world.until(lambda: world.status(pod).get("reason") == "DeadlineExceeded", "the deadline")
+    world.until(lambda: world.runner.link.of(m.PodStopped), "the stop")
+    assert world.status(pod)["phase"] == "Failed"
+    assert not world.forgotten(pod)
