@@ -23,6 +23,7 @@ from kubelet_mp.rooms.timers import Timers
 from kubelet_mp.wire import messages as m
 
 COUNTDOWN = 5.0  # s between two refreshes of "… s left"
+DRAIN = 5.0  # s that heavy runtime calls get to end at a stop
 REMEMBERED = 600.0  # s that a removed pod's UID is kept, to know late snapshots of it
 
 
@@ -63,6 +64,8 @@ class PodsRoom(Room):
         self.timers.every(COUNTDOWN, self._refresh_countdowns)
 
     def close(self) -> None:
+        if self.stopping.is_set() and not self.env.starts.drain(DRAIN):
+            self.log.warning("runtime calls did not end in time and are given up")
         if hasattr(self, "recorder"):
             self.recorder.close()
 
@@ -319,7 +322,6 @@ class PodsRoom(Room):
             self.env.metrics.restarted_pods.labels("true" if worker.static else "").inc()
             again = self._add(worker.uid, *worker.next)
             again.acted = self._removed[worker.uid]
-            self.relist(worker.uid)
         self._room_is_free()
         self.tell_sets()
 

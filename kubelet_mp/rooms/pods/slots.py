@@ -30,6 +30,7 @@ class Slots:
         self._waiting: list[tuple[int, int]] = []
         self._held: dict[int, float] = {}
         self._serial = itertools.count()
+        self._closed = False
 
     def acquire(self, order: int, cancel: threading.Event | None = None) -> int:
         """Wait for a slot; returns what `release` takes. Raises Cancelled when `cancel` is set meanwhile."""
@@ -57,6 +58,15 @@ class Slots:
         with self._cond:
             self._cond.notify_all()
 
+    def drain(self, seconds: float) -> bool:
+        """Grant nothing any more and wait until what is held is given back; False if it is not within `seconds`.
+
+        A runtime gives up a call whose caller goes away, in the middle of setting up or tearing down a network.
+        """
+        with self._cond:
+            self._closed = True
+            return self._cond.wait_for(lambda: not self._held, seconds)
+
     def ahead(self, order: int) -> int:
         """How many wait before that order."""
         with self._cond:
@@ -64,7 +74,7 @@ class Slots:
 
     def _free(self) -> bool:
         now = self._now()
-        return sum(1 for since in self._held.values() if now - since < self.stale) < self.limit
+        return not self._closed and sum(1 for since in self._held.values() if now - since < self.stale) < self.limit
 
 
 class Turn:

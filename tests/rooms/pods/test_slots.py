@@ -91,3 +91,15 @@ def test_idle_threads_go_away() -> None:
     pool.run(ran.set)
     assert ran.wait(5)
     wait_until(lambda: not any(t.name == "short-lived" for t in threading.enumerate()), what="the thread to end")
+
+
+def test_draining_waits_for_holders_and_grants_nothing_more() -> None:
+    slots = Slots(2)
+    ticket = slots.acquire(0)
+    assert not slots.drain(0.01)
+    threading.Timer(0.05, lambda: slots.release(ticket)).start()
+    assert slots.drain(5)
+    cancel = threading.Event()
+    cancel.set()
+    with pytest.raises(Cancelled):
+        slots.acquire(1, cancel)
