@@ -136,14 +136,21 @@ class Lifecycle:
         elif problem:
             worker.wait("runtime", f"runtime: {problem}", now)
         elif not worker.fresh:
-            if not worker.reasons:
-                worker.wait("view", "the runtime to show what was done last", now)
+            self._ask_for_view(worker, now)
         elif worker.retry_at > now:
             worker.wait("retry", worker.problem, now)
             worker.wake_by(worker.retry_at)
         else:
             return False
         return True
+
+    def _ask_for_view(self, worker: Worker, now: float) -> None:
+        """Have pleg look, once for each change of ours."""
+        if worker.asked <= worker.acted:
+            worker.asked = now
+            self.desk.relist(worker.uid)
+        if not worker.reasons:
+            worker.wait("view", "the runtime to show what was done last", now)
 
     def _check_deadline(self, worker: Worker, now: float) -> None:
         limit = podspec.spec(worker.pod).get("activeDeadlineSeconds")
@@ -231,7 +238,7 @@ class Lifecycle:
         if problem:
             worker.wait("runtime", f"runtime: {problem}", now)
         elif not worker.fresh:
-            worker.wait("view", "the runtime to show what was done last", now)
+            self._ask_for_view(worker, now)
         elif not worker.up:
             self.desk.stopped(worker)
             self._move(worker, Stage.STOPPED, now)
@@ -292,8 +299,8 @@ class Lifecycle:
         if isinstance(a_pass, RemovePass) and not outcome.problem:
             self.desk.forget(worker)
             return
-        if outcome.acted or outcome.problem:
-            self.desk.relist(worker.uid)
+        if outcome.problem:
+            worker.acted = max(worker.acted, now)  # whatever happened: look before the next try
         self.desk.touch(worker)
 
     def shorten(self, worker: Worker, grace: int) -> None:

@@ -58,6 +58,7 @@ class Worker:
     grace: int | None = None
     seen: float = 0.0
     acted: float = 0.0
+    asked: float = -1.0  # when pleg was last asked for a snapshot
     retry_at: float = 0.0
     problem: str = ""
     cgroup: PodCgroupReady | None = None
