@@ -5,7 +5,9 @@ Source: Kubernetes 1.37 pkg/kubelet/server/server.go.
 
 from __future__ import annotations
 
+import io
 from collections.abc import Callable
+from dataclasses import dataclass
 
 from flask import Flask, Response, request
 
@@ -15,16 +17,37 @@ from kubelet_mp.rooms.http.views import LocalViews, Views
 
 PLAIN = "text/plain; charset=utf-8"
 ANY = ("GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS")
-RESTFUL = frozenset({  # prefixes that have routes below them
-    "pods", "runningpods", "containerLogs", "run", "exec", "attach", "portForward", "stats", "checkpoint", "logs",
-    "debug", "statusz", "flagz",
-})
-READABLE = frozenset({"pods", "stats"})
+RESTFUL = ("pods", "runningpods", "containerLogs")  # prefixes that have routes below them
 DEBUG_ONLY = ("run", "exec", "attach", "portForward", "containerLogs", "runningpods", "debug/pprof", "logs")
-NOT_YET = ("run", "exec", "attach", "portForward", "stats", "checkpoint", "logs", "debug", "statusz", "flagz",
-           "metrics/cadvisor", "metrics/resource", "metrics/probes", "metrics/slis")
+READ_MISSING = ("stats", "metrics/cadvisor", "metrics/resource", "metrics/probes", "metrics/slis")
+MISSING = ("run", "exec", "attach", "portForward", "checkpoint", "logs", "debug", "statusz", "flagz", *READ_MISSING)
 _log = log.get("http")
 View = Callable[..., Response]
+
+
+@dataclass(frozen=True)
+class Site:
+    """What one listener says of paths without a route, by their prefix."""
+
+    restful: tuple[str, ...] = ()  # known: an unknown path below is told so in another way
+    disabled: tuple[str, ...] = ()
+    missing: tuple[str, ...] = ()  # a kubelet has them, this one not yet
+
+    def known(self, path: str) -> bool:
+        return any(_below(path, prefix) for prefix in (*self.restful, *self.disabled, *self.missing))
+
+    def no_route(self, path: str) -> Response:
+        if any(_below(path, prefix) for prefix in self.disabled):
+            return text("Debug endpoints are disabled.\n", 405)
+        if any(_below(path, prefix) for prefix in self.missing):
+            return text(f"{path} is not implemented by kubelet-mp yet\n", 501)
+        if any(_below(path, prefix) for prefix in self.restful):
+            return text("404: Page Not Found", 404)
+        return text("404 page not found\n", 404)
+
+
+def _below(path: str, prefix: str) -> bool:
+    return path[1:] == prefix or path.startswith(f"/{prefix}/")
 
 
 def text(body: str, status: int = 200, **headers: str) -> Response:
@@ -42,13 +65,12 @@ def only(view: View, *methods: str) -> View:
     return checked
 
 
-def new_app(name: str, restful: frozenset[str] = frozenset()) -> Flask:
-    """restful: prefixes under which a path without a route is told so in another way (and after authentication)."""
+def new_app(name: str, site: Site = Site()) -> Flask:
     app = Flask(name, static_folder=None, template_folder=None)
     app.url_map.merge_slashes = False
     app.url_map.strict_slashes = False
     app.logger.disabled = True  # errors are told below, with the room's own logger
-    app.register_error_handler(404, lambda _: _not_found(restful))
+    app.register_error_handler(404, lambda _: site.no_route(request.path))
     app.register_error_handler(405, lambda _: text("405: Method Not Allowed", 405))
     app.register_error_handler(Exception, _failed)
     return app
@@ -58,55 +80,27 @@ def add(app: Flask, path: str, view: View) -> None:
     app.add_url_rule(path, endpoint=path, view_func=view, methods=list(ANY), provide_automatic_options=False)
 
 
-def _first() -> str:
-    return request.path.lstrip("/").partition("/")[0]
-
-
-def _not_found(restful: frozenset[str]) -> Response:
-    if _first() in restful:
-        return text("404: Page Not Found", 404)
-    return text("404 page not found\n", 404)
-
-
 def _failed(error: Exception) -> Response:
     """The edge of a request: whatever went wrong in a view is told in the log and answered with 500."""
     _log.exception("request failed", method=request.method, path=request.path, err=str(error))
     return text("Internal Server Error\n", 500)
 
 
-def _unsupported(**_: str) -> Response:
-    return text(f"{request.path} is not implemented by kubelet-mp yet\n", 501)
-
-
-def _disabled(**_: str) -> Response:
-    return text("Debug endpoints are disabled.\n", 405)
-
-
 def full_app(views: Views, gate: Gate, debugging: bool) -> Flask:
     """10250. debugging: enableDebuggingHandlers."""
-    app = new_app("kubelet", RESTFUL if debugging else READABLE)
-    app.before_request(lambda: _guard(gate))
+    site = Site(RESTFUL, (), MISSING) if debugging else Site(("pods",), DEBUG_ONLY, READ_MISSING)
+    app = new_app("kubelet", site)
+    app.before_request(lambda: _guard(gate, site))
     _group_a(app, views)
     if debugging:
         _group_b(app, views)
-    else:
-        _refuse_debugging(app)
-    for prefix in NOT_YET:
-        if debugging or prefix.startswith(("metrics", "stats")):
-            add(app, f"/{prefix}", _unsupported)
-            add(app, f"/{prefix}/<path:rest>", _unsupported)
     return app
 
 
 def read_only_app(views: Views) -> Flask:
     """10255: no authentication, nothing but reading."""
-    app = new_app("read-only", READABLE)
+    app = new_app("read-only", Site(("pods",), DEBUG_ONLY, READ_MISSING))
     _group_a(app, views)
-    _refuse_debugging(app)
-    for prefix in NOT_YET:
-        if prefix.startswith(("metrics", "stats")):
-            add(app, f"/{prefix}", _unsupported)
-            add(app, f"/{prefix}/<path:rest>", _unsupported)
     return app
 
 
@@ -146,16 +140,10 @@ def _group_b(app: Flask, views: Views) -> None:
         add(app, path, lambda missing=missing, **_: text(f'{{"message": "Missing {missing}."}}', 400))
 
 
-def _refuse_debugging(app: Flask) -> None:
-    for prefix in DEBUG_ONLY:
-        add(app, f"/{prefix}", _disabled)
-        add(app, f"/{prefix}/<path:rest>", _disabled)
-
-
-def _guard(gate: Gate) -> Response | None:
+def _guard(gate: Gate, site: Site) -> Response | None:
     """Nothing is answered, and no view runs, before this lets the request through."""
-    if request.url_rule is None and _first() not in RESTFUL:
-        return text("404 page not found\n", 404)
+    if request.url_rule is None and not site.known(request.path):
+        return site.no_route(request.path)
     user = gate.user(request.environ.get("gunicorn.socket"))
     if user is None:
         return text("Unauthorized", 401)
@@ -163,3 +151,18 @@ def _guard(gate: Gate) -> Response | None:
     if not gate.authorizer.allows(user, wanted):
         return text(forbidden_text(user, wanted), 403)
     return None
+
+
+def _warm_up() -> None:
+    """Answer one request of no importance: what that leaves in memory is then shared by all forked rooms."""
+    app = new_app("warm-up")
+    add(app, "/healthz/<path:rest>", lambda rest: text("ok"))
+    environ = {
+        "REQUEST_METHOD": "GET", "SCRIPT_NAME": "", "PATH_INFO": "/healthz/x", "QUERY_STRING": "verbose",
+        "SERVER_NAME": "localhost", "SERVER_PORT": "80", "SERVER_PROTOCOL": "HTTP/1.1", "wsgi.url_scheme": "http",
+        "wsgi.input": io.BytesIO(), "wsgi.errors": io.StringIO(),
+    }
+    app.wsgi_app(environ, lambda *_: lambda data: None)
+
+
+_warm_up()

@@ -58,6 +58,16 @@ def _refused(address: str, port: int, purpose: str, error: OSError) -> StartErro
                       "set an address of this machine and a port that the agent may open")
 
 
+def source_addresses() -> list[str]:
+    """The addresses from which this machine would speak to others, IPv4 then IPv6. Nothing is sent for it."""
+    found = []
+    for family, elsewhere in ((socket.AF_INET, "192.0.2.1"), (socket.AF_INET6, "2001:db8::1")):
+        with contextlib.suppress(OSError), socket.socket(family, socket.SOCK_DGRAM) as sock:
+            sock.connect((elsewhere, 9))
+            found.append(str(sock.getsockname()[0]))
+    return found
+
+
 def open_unix(path: str) -> socket.socket:
     """Listen on a unix socket that only its owner may use; one left over is replaced. Raises StartError."""
     sock = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)

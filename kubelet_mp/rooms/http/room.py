@@ -10,15 +10,13 @@ import socket
 import threading
 
 from kubelet_mp.config import Settings
-from kubelet_mp.errors import HostError
-from kubelet_mp.host import netlink
 from kubelet_mp.host.cri import Runtime
 from kubelet_mp.host.cri_metrics import RuntimeMetrics
 from kubelet_mp.model import clock
 from kubelet_mp.rooms.base import Room, RoomContext
 from kubelet_mp.rooms.http import apps
 from kubelet_mp.rooms.http.auth import Gate
-from kubelet_mp.rooms.http.listeners import open_tcp, open_unix
+from kubelet_mp.rooms.http.listeners import open_tcp, open_unix, source_addresses
 from kubelet_mp.rooms.http.metrics import HttpMetrics
 from kubelet_mp.rooms.http.podlogs import PodLogs
 from kubelet_mp.rooms.http.runtimeview import RuntimeView
@@ -123,10 +121,8 @@ class HttpRoom(Room):
 
     def _own_addresses(self) -> list[str]:
         """For the self-signed certificate: what the node is reached by, as far as it can be told."""
-        found = ["127.0.0.1", *(ip for ip in self.settings.node_ips if not ipaddress.ip_address(ip).is_unspecified)]
-        with contextlib.suppress(HostError):
-            found += netlink.default_addresses()
-        return list(dict.fromkeys(found))
+        given = [ip for ip in self.settings.node_ips if not ipaddress.ip_address(ip).is_unspecified]
+        return list(dict.fromkeys(["127.0.0.1", *given, *source_addresses()]))
 
     def _open(self, field: str, address: str, port: int) -> socket.socket:
         sock = open_tcp(address, port, field, self.stopping.wait)

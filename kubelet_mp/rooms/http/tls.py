@@ -47,6 +47,8 @@ _OPENSSL = {  # IANA name without TLS_ → OpenSSL's name
 }
 _ALWAYS = frozenset({"AES_128_GCM_SHA256", "AES_256_GCM_SHA384", "CHACHA20_POLY1305_SHA256"})  # TLS 1.3
 
+ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)  # OpenSSL sets itself up with the first one: do that before the fork
+
 
 @dataclass(frozen=True)
 class TlsFiles:

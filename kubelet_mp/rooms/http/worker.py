@@ -121,13 +121,13 @@ def _text(message: str, args: tuple[Any, ...]) -> str:
 class Worker(ThreadWorker):
     """`run_here` serves until `stop`; `beat_at` is the monotonic time of the loop's last turn."""
 
-    def __init__(self, listeners: Sequence[Listener], threads: int = THREADS) -> None:
+    def __init__(self, listeners: Sequence[Listener]) -> None:
         self._listeners = {listener.sock.fileno(): listener for listener in listeners}
         self._connections: set[Connection] = set()
         self._local = threading.local()
         self.beat_at = clock.monotonic()
         self._done = threading.Event()
-        super().__init__(0, os.getppid(), [listener.sock for listener in listeners], self, 0, _config(threads), Log())
+        super().__init__(0, os.getppid(), [listener.sock for listener in listeners], self, 0, _CONFIG, Log())
 
     def wsgi_app(self, environ: dict[str, Any], start_response: Callable[..., Any]) -> Iterable[bytes]:
         return self._local.app(environ, start_response)
@@ -200,10 +200,10 @@ class Worker(ThreadWorker):
             connection.abort()
 
 
-def _config(threads: int) -> Config:
+def _config() -> Config:
     cfg = Config()
     for name, value in {
-        "threads": threads,
+        "threads": THREADS,
         "worker_connections": 1000,
         "keepalive": IDLE,
         "graceful_timeout": STOP_GRACE,
@@ -215,3 +215,6 @@ def _config(threads: int) -> Config:
     }.items():
         cfg.set(name, value)
     return cfg
+
+
+_CONFIG = _config()  # made on import, before the fork: it is large, and then shared

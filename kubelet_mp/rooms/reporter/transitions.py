@@ -14,6 +14,7 @@ _LISTS = (
     ("ephemeralContainerStatuses", "spec.ephemeralContainers"),
 )
 _QUIET = frozenset({"", "ContainerCreating", "PodInitializing"})
+FRESH = 2.0  # s
 Marks = Mapping[str, tuple[str, ...]]
 """What is compared: "" → (phase, reason, message), field path → the container's state."""
 
@@ -85,7 +86,9 @@ def _entry(when: float, kind: str, reason: str, message: str, path: str) -> Time
 
 
 def _wall(text: str, now: float) -> float:
+    """The time told, unless it is the present cut to seconds: that would sort before what led to it."""
     try:
-        return clock.parse_rfc3339(text) / clock.NS
+        told = clock.parse_rfc3339(text) / clock.NS
     except ValueError:
         return now
+    return now if 0 <= now - told < FRESH else told
