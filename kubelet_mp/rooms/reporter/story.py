@@ -27,10 +27,15 @@ class Story:
     _entries: OrderedDict[Key, TimelineEntry] = field(default_factory=OrderedDict)
 
     def add(self, entry: TimelineEntry) -> None:
-        """Equal entries are counted; many similar ones are combined; the oldest make room."""
+        """Equal entries are counted; many similar ones are combined; the oldest make room.
+
+        An entry of the very same moment is the same one, told again.
+        """
         key = self._key(entry)
         old = self._entries.pop(key, None)
-        if old is not None:
+        if old is not None and old.last == entry.last:
+            entry = old
+        elif old is not None:
             entry = replace(entry, first=min(old.first, entry.first), last=max(old.last, entry.last),
                             count=old.count + entry.count)
         elif key[3] == COMBINED:
@@ -79,6 +84,7 @@ class Library:
         """Write an entry. Returns the UIDs of stories that had to end for it."""
         story = self._stories.pop(uid, None) or Story(uid, namespace, name)
         self._stories[uid] = story
+        story.gone = False
         story.add(entry)
         return self._make_room()
 

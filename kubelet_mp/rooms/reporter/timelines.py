@@ -69,8 +69,9 @@ class Timelines:
         self._marks[uid] = new
 
     def _on_set(self, uids: frozenset[str]) -> None:
+        """Pods that no longer stand may go, but a pods room that has just restarted only seems to say so."""
         for uid in self._marks.keys() - uids:
-            self._forget(uid)
+            self._library.forget(uid)
 
     def _forget(self, uid: str) -> None:
         self._marks.pop(uid, None)
@@ -78,6 +79,8 @@ class Timelines:
 
     def _write(self, uid: str, namespace: str, name: str, entry: TimelineEntry) -> None:
         ended = self._library.add(uid, namespace, name, entry)
+        for one in ended:
+            self._marks.pop(one, None)
         if not self._changed:
             self._timers.after(COALESCE, self._flush)
         self._changed.update(dict.fromkeys([uid, *ended]))

@@ -57,6 +57,11 @@ def test_http_is_told_again_when_it_restarts_also_of_pods_that_are_gone(reporter
     assert {t.uid for t in reporter.link.of(Timeline, to="http")} == {"u1", "u2"}
 
 
+def test_a_pods_room_that_restarts_adds_nothing_to_the_story(reporter: RoomRunner) -> None:
+    reporter.give(status("Pending"), status("Running"), StatusSet(frozenset()), status("Running"), event())
+    assert reasons(reporter.wait_for(Timeline, lambda t: "Started" in reasons(t))).count("Phase") == 2
+
+
 def test_events_of_the_node_reach_the_log_only(reporter: RoomRunner, request: pytest.FixtureRequest) -> None:
     stream = io.StringIO()
     log.setup("text", stream=stream, journal=False)

@@ -25,6 +25,10 @@ def test_equal_entries_are_counted_and_move_to_the_end() -> None:
     assert [(e.message, e.first, e.last, e.count) for e in told] == [("other", 2, 2, 1), ("m", 1, 3, 2)]
 
 
+def test_the_same_moment_told_again_is_not_counted() -> None:
+    assert [e.count for e in story(entry(1), entry(1)).entries] == [1]
+
+
 def test_entries_of_two_containers_stay_apart() -> None:
     assert len(story(entry(1, path="spec.containers{a}"), entry(2, path="spec.containers{b}")).entries) == 2
 
