@@ -10,7 +10,7 @@ import json
 import os
 import threading
 from collections.abc import Callable
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from typing import Any
 
 from kubelet_mp import log
@@ -34,7 +34,9 @@ class Record:
     status: dict[str, Any] = field(default_factory=dict)
 
     def encode(self) -> bytes:
-        return json.dumps({"version": VERSION, **asdict(self)}, separators=(",", ":")).encode()
+        value = {"version": VERSION, "uid": self.uid, "pod": self.pod, "source": self.source,
+                 "admitted": self.admitted, "stopped": self.stopped, "status": self.status}
+        return json.dumps(value, separators=(",", ":")).encode()
 
 
 def decode(data: bytes, uid: str) -> Record:
@@ -78,26 +80,28 @@ class Recorder:
                  delay: float = 1.0) -> None:
         self._dir, self._failed, self._delay = pods_dir, failed, delay
         self._cond = threading.Condition()
-        self._pending: dict[str, tuple[float, bytes | None]] = {}
-        self._written: dict[str, bytes] = {}
+        self._pending: dict[str, tuple[float, Record | None]] = {}
+        self._newest: dict[str, Record] = {}
         self._busy = self._closing = False
         self._hurry = 0
         self._log = log.get("pods")
         threading.Thread(target=self._serve, name="records", daemon=True).start()
 
     def write(self, record: Record, urgent: bool = True) -> None:
-        """Have the record written soon, if it differs from what is on disk."""
-        data = record.encode()
+        """Have the record written soon, if it is not the one given last. What it holds is not changed any more."""
         due = monotonic() + (0.0 if urgent else self._delay)
         with self._cond:
+            if record == self._newest.get(record.uid):
+                return
+            self._newest[record.uid] = record
             before = self._pending.get(record.uid)
-            if data != (before[1] if before else self._written.get(record.uid)):
-                self._pending[record.uid] = (min(due, before[0]) if before else due, data)
-                self._cond.notify_all()
+            self._pending[record.uid] = (min(due, before[0]) if before else due, record)
+            self._cond.notify_all()
 
     def drop(self, uid: str) -> None:
         """Remove the record, at once if it is not being written; the directory stays."""
         with self._cond:
+            self._newest.pop(uid, None)
             self._pending[uid] = (0.0, None)
             self._cond.notify_all()
 
@@ -128,9 +132,9 @@ class Recorder:
                 uid = self._next()
                 if uid is None:
                     return
-                data = self._pending.pop(uid)[1]
+                record = self._pending.pop(uid)[1]
                 self._busy = True
-            self._store(uid, data)
+            self._store(uid, record)
             with self._cond:
                 self._busy = False
                 self._cond.notify_all()
@@ -149,16 +153,15 @@ class Recorder:
             else:
                 self._cond.wait()
 
-    def _store(self, uid: str, data: bytes | None) -> None:
+    def _store(self, uid: str, record: Record | None) -> None:
         path = os.path.join(self._dir, uid, NAME)
         try:
-            if data is None:
-                self._written.pop(uid, None)
+            if record is None:
                 files.remove_file(path)
                 return
             files.make_dirs(os.path.dirname(path), 0o750)
-            files.write_atomic(path, data)
-            self._written[uid] = data
+            files.write_atomic(path, record.encode())
         except files.FileError as error:
+            self._newest.pop(uid, None)  # so that the next change, or the same again, is tried
             self._log.error("the pod's record is not up to date", uid=uid, err=str(error))
             self._failed(uid, str(error))

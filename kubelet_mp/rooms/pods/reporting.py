@@ -16,6 +16,8 @@ from kubelet_mp.rooms.pods.record import Record, Recorder
 from kubelet_mp.rooms.pods.worker import Stage, Worker
 from kubelet_mp.wire.messages import Message, PodStatus
 
+PATIENCE = 0.2  # s that a pod waits for something before that alone is worth a message
+
 
 class Reporting:
     """`runtime_name` is asked each time: it is known only after the runtime's first answer."""
@@ -68,10 +70,15 @@ class Reporting:
         if worker.orphan or not worker.pod.get("spec"):
             return
         self._record(worker)
-        now = (worker.pod, worker.status, worker.waiting_for, self._terminal(worker))
-        if worker.sent == now:
-            return
-        worker.sent = now
+        shown = (worker.pod, worker.status, self._terminal(worker))
+        if worker.sent == shown:
+            if worker.sent_wait == worker.waiting_for:
+                return
+            age = self._env.clock.monotonic() - worker.since
+            if age < PATIENCE:
+                worker.wake_by(self._env.clock.monotonic() + PATIENCE - age)
+                return
+        worker.sent, worker.sent_wait = shown, worker.waiting_for
         self._send(self.message(worker))
 
     def message(self, worker: Worker) -> PodStatus:

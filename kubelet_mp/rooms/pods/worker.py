@@ -77,7 +77,8 @@ class Worker:
     waiting_kind: str = ""
     since: float = 0.0
     wake_at: float = NEVER
-    sent: Any = None
+    sent: Any = None  # (pod, status, terminal) as sent last
+    sent_wait: str = ""
     ran: bool = False  # its first Running was counted
     new_ips: tuple[str, ...] = ()
 

@@ -144,6 +144,7 @@ class World:
         while not self._stop.wait(0.003):
             sent = self.runner.link.sent[self._read:]
             self._read += len(sent)
+            self.runner.room.wake()
             self._list({msg.uid for _, msg in sent if isinstance(msg, m.RelistPod)})
             for _, msg in sent:
                 if self.answer:
@@ -158,12 +159,12 @@ class World:
     def _list(self, asked: set[str], first: bool = False) -> None:
         try:
             now = self.clock.monotonic()
-            self.clock.advance(0.0005)
-            pods = self._snapshot(now + 0.0005)
+            self.clock.advance(0.004)
+            pods = self._snapshot(now + 0.002)
         except RuntimeCallError:
             return
         for uid in set(pods) | set(self._seen) | asked:
-            new, old = pods.get(uid, PodRuntime(uid, observed=now + 0.0005)), self._seen.get(uid)
+            new, old = pods.get(uid, PodRuntime(uid, observed=now + 0.002)), self._seen.get(uid)
             if uid in asked or old is None or (new.sandboxes, new.containers) != (old.sandboxes, old.containers):
                 self.runner.give(m.PodRuntimeChanged(uid, new))
             self._seen[uid] = new
