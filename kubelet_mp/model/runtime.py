@@ -249,6 +249,7 @@ class RuntimeState:
     handlers: tuple[HandlerFeatures, ...] = ()
     supplemental_groups_policy: bool = False
     events: bool = False  # GetContainerEvents is there and streaming
+    driver: str | None = None  # cgroup driver it uses (RuntimeConfig); "" if it cannot tell, None while unknown
     observed: float = 0.0
 
 

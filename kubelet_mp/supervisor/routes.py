@@ -12,15 +12,15 @@ ROUTES: Mapping[str, tuple[str, ...]] = {
     # from pleg
     "PodRuntimeChanged": ("pods", "probes", "housekeeping"),
     "RelistDone": ("pods", "housekeeping", "http"),
-    "RuntimeStateChanged": ("pods", "http", "reporter", "housekeeping"),
+    "RuntimeStateChanged": ("pods", "cgroups", "http"),
     # from pods
     "RelistPod": ("pleg",),
     "PodAdmitted": ("cgroups", "volumes", "probes"),
     "PodStopped": ("cgroups", "volumes", "probes"),
     "PodForgotten": ("cgroups", "volumes", "probes", "housekeeping", "reporter"),
     "AdmittedSet": ("cgroups", "volumes", "probes", "housekeeping"),
-    "PodStatus": ("reporter", "http", "housekeeping"),
-    "StatusSet": ("reporter", "http", "housekeeping"),
+    "PodStatus": ("reporter", "http"),
+    "StatusSet": ("reporter", "http"),
     "ProbeNow": ("probes",),
     # from cgroups and volumes
     "PodCgroupReady": ("pods",),

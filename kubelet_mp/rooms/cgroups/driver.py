@@ -2,21 +2,11 @@
 
 from __future__ import annotations
 
-import threading
-from collections.abc import Callable
-
-from kubelet_mp import log
 from kubelet_mp.config import Settings
-from kubelet_mp.errors import RuntimeCallError, StartError
+from kubelet_mp.errors import StartError
 from kubelet_mp.model.cgroupnames import CGROUPFS, SYSTEMD
 
 IMPLEMENTED = (CGROUPFS,)
-RETRY = 2.0  # s between two questions to a runtime that does not answer
-
-Ask = Callable[[], str]
-"""The runtime's driver, "" when it cannot tell. Raises RuntimeCallError."""
-
-_log = log.get("cgroups")
 
 
 def decide(settings: Settings, answer: str) -> str:
@@ -43,25 +33,3 @@ def _switch(driver: str) -> str:
         return ("set the runtime to cgroupfs (containerd: SystemdCgroup = false in the runc options) "
                 "and cgroupDriver: cgroupfs")
     return f"use one of: {', '.join(IMPLEMENTED)}"
-
-
-class DriverQuestion:
-    """Asks the runtime in a thread until it answers, then calls `answered` there."""
-
-    def __init__(self, ask: Ask, answered: Callable[[str], None], stopping: threading.Event) -> None:
-        self._ask, self._answered, self._stopping = ask, answered, stopping
-
-    def start(self) -> None:
-        threading.Thread(target=self._work, name="driver", daemon=True).start()
-
-    def _work(self) -> None:
-        told = ""
-        while not self._stopping.is_set():
-            try:
-                return self._answered(self._ask())
-            except RuntimeCallError as error:
-                if str(error) != told:
-                    told = str(error)
-                    _log.warning("waiting for the runtime to tell its cgroup driver", err=told)
-            self._stopping.wait(RETRY)
-        return None

@@ -10,13 +10,12 @@ from typing import ClassVar
 from kubelet_mp.errors import CgroupError, HostError
 from kubelet_mp.host import procfs
 from kubelet_mp.host.cgroupfs import Cgroups, detect
-from kubelet_mp.host.cri import Runtime
 from kubelet_mp.host.mounts import mount_table
 from kubelet_mp.model import clock
 from kubelet_mp.model.podspec import describe
 from kubelet_mp.rooms.base import Room, RoomContext
 from kubelet_mp.rooms.cgroups import addresses, facts
-from kubelet_mp.rooms.cgroups.driver import Ask, DriverQuestion, decide
+from kubelet_mp.rooms.cgroups.driver import decide
 from kubelet_mp.rooms.cgroups.freeing import Freeing
 from kubelet_mp.rooms.cgroups.tree import PodTree, check_start, enforce_reserved
 from kubelet_mp.wire.messages import (
@@ -30,14 +29,14 @@ from kubelet_mp.wire.messages import (
     PodForgotten,
     PodFreed,
     PodStopped,
+    RuntimeStateChanged,
 )
 
 REFRESH = 60.0  # s
 SWEEP_DELAY = 2.0  # s that changes are collected for before orphans are looked for
 RETRY = 1.0  # s before a refused pod cgroup is tried again, doubled up to REFRESH
-ANSWER_PATIENCE = 10.0  # s for the runtime to tell its driver, before it is asked again
 ADDRESS_RETRY = 2.0  # s while the node has no address
-FACTS_FOR = ("pods", "volumes", "http", "reporter")
+FACTS_FOR = ("pods", "volumes", "probes", "http", "reporter")
 
 
 class CgroupsRoom(Room):
@@ -50,13 +49,11 @@ class CgroupsRoom(Room):
         context: RoomContext,
         *,
         cgroups: Cgroups | None = None,
-        ask: Ask | None = None,
         machine: Callable[[], procfs.Machine] = procfs.machine,
         find_addresses: Callable[..., tuple[str, ...]] = addresses.current,
     ) -> None:
         super().__init__(context)
         self._cgroups = cgroups or Cgroups(detect(mount_table()))
-        self._ask_driver = ask or self._runtime_driver
         self._read_machine, self._find_addresses = machine, find_addresses
         self._tree: PodTree | None = None  # None until the driver is known: everything waits for that
         self._pods: dict[str, Pod] = {}
@@ -78,20 +75,8 @@ class CgroupsRoom(Room):
         size = procfs.filesystem_size(self._existing(self.settings.root_dir))
         self._capacity = facts.capacity(self._machine, size, self.settings)
         facts.allocatable(self._capacity, self.settings)
-        answered = lambda answer: self.post(lambda: self._use(answer))  # noqa: E731
-        DriverQuestion(self._ask_driver, answered, self.stopping).start()
         threading.Thread(target=self._watch_addresses, name="addresses", daemon=True).start()
         self.timers.every(REFRESH, self._refresh_all, jitter=0.1)
-
-    def _runtime_driver(self) -> str:
-        """Over a channel of its own, which is dropped with the answer."""
-        config = self.settings.kubelet
-        runtime = Runtime(config.container_runtime_endpoint,
-                          timeout=min(config.runtime_request_timeout, ANSWER_PATIENCE))
-        try:
-            return runtime.runtime_config() or ""
-        finally:
-            runtime.close()
 
     @staticmethod
     def _existing(path: str) -> str:
@@ -176,6 +161,8 @@ class CgroupsRoom(Room):
             self._admitted = message
             self._drop_strangers(message)
             self._sweep_soon()
+        elif isinstance(message, RuntimeStateChanged) and self._tree is None and message.state.driver is not None:
+            self._use(message.state.driver)
 
     def replay(self, room: str) -> None:
         if self._facts is not None and room in FACTS_FOR:

@@ -97,13 +97,17 @@ class PlegRoom(Room):
         self._node_pool.submit(self._state_job)
 
     def _state_job(self) -> None:
+        driver = self._state.driver
         try:
             state = self._runtime.status()
+            if driver is None:
+                driver = self._runtime.runtime_config() or ""
         except RuntimeCallError as error:
             failure = error  # the name of an except clause ends with it
             self.post(lambda: self._state_failed(failure))
         else:
-            self.post(lambda: self._state_came(state))
+            known = replace(state, driver=driver)
+            self.post(lambda: self._state_came(known))
 
     def _state_came(self, state: RuntimeState) -> None:
         if not self._state.name or self._failures:

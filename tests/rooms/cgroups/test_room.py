@@ -7,8 +7,9 @@ import pytest
 
 from kubelet_mp.config import Settings
 from kubelet_mp.config.model import KubeletConfiguration
-from kubelet_mp.errors import RuntimeUnavailable, StartError
+from kubelet_mp.errors import StartError
 from kubelet_mp.host.procfs import Machine
+from kubelet_mp.model.runtime import RuntimeState
 from kubelet_mp.rooms.cgroups.room import CgroupsRoom
 from kubelet_mp.wire.messages import (
     AdmittedSet,
@@ -19,6 +20,7 @@ from kubelet_mp.wire.messages import (
     PodForgotten,
     PodFreed,
     PodStopped,
+    RuntimeStateChanged,
 )
 from tests.fakes.cgrouptree import FakeTree
 from tests.fakes.link import RoomRunner
@@ -37,10 +39,16 @@ def pod(uid: str, *limits: dict[str, str], requests: dict[str, str] | None = Non
 TINY = pod("tiny", {"cpu": "5m", "memory": "32Mi"}, {"cpu": "7m", "memory": "32Mi"})
 
 
-def runner(tree: FakeTree, root: Path, ask: Any = lambda: "cgroupfs", **fields: Any) -> RoomRunner:
+def runtime(driver: str | None) -> RuntimeStateChanged:
+    return RuntimeStateChanged(RuntimeState(ready=driver is not None, driver=driver))
+
+
+def runner(tree: FakeTree, root: Path, driver: str | None = "cgroupfs", **fields: Any) -> RoomRunner:
     settings = Settings(node_name="n", root_dir=str(root / "later"), kubelet=KubeletConfiguration(**fields))
-    return RoomRunner(CgroupsRoom, settings, cgroups=tree.cgroups, ask=ask, machine=lambda: MACHINE,
+    room = RoomRunner(CgroupsRoom, settings, cgroups=tree.cgroups, machine=lambda: MACHINE,
                       find_addresses=lambda *_: ("192.0.2.5",))
+    room.give(runtime(driver))
+    return room
 
 
 @pytest.fixture
@@ -186,25 +194,16 @@ def test_a_minute_heals_what_others_changed(tree: FakeTree, room: RoomRunner):
     assert tree.read("cpu/kubepods/burstable/cpu.shares") == "2"
 
 
-def test_a_silent_runtime_is_asked_until_it_answers(tree: FakeTree, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr("kubelet_mp.rooms.cgroups.driver.RETRY", 0.01)
-    answers = iter([RuntimeUnavailable("no socket"), RuntimeUnavailable("no socket"), "cgroupfs"])
-
-    def ask() -> str:
-        answer = next(answers)
-        if isinstance(answer, Exception):
-            raise answer
-        return answer
-
-    with runner(tree, tmp_path, ask) as room:
-        room.give(PodAdmitted("tiny", TINY), PodStopped("ghost", None))
+def test_everything_waits_for_a_silent_runtime(tree: FakeTree, tmp_path: Path):
+    with runner(tree, tmp_path, None) as room:
+        room.give(PodAdmitted("tiny", TINY), PodStopped("ghost", None), runtime("cgroupfs"))
         assert room.wait_for(PodCgroupReady).uid == "tiny"
         assert room.wait_for(PodFreed).uid == "ghost"
 
 
 def test_a_contradicting_driver_ends_the_room(tree: FakeTree, tmp_path: Path):
     with pytest.raises(StartError, match="cgroupDriver: cgroupfs"), \
-            runner(tree, tmp_path, lambda: "systemd", cgroup_driver="cgroupfs") as room:  # fmt: skip
+            runner(tree, tmp_path, "systemd", cgroup_driver="cgroupfs") as room:  # fmt: skip
         wait_until(room.ended)
 
 

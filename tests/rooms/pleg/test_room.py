@@ -293,3 +293,11 @@ def settings(fake: FakeCRI) -> Any:
     from kubelet_mp.config import KubeletConfiguration, Settings
 
     return Settings(node_name="n", kubelet=KubeletConfiguration(container_runtime_endpoint=fake.endpoint))
+
+
+@pytest.mark.parametrize("driver", ["CGROUPFS", "SYSTEMD", None])
+def test_the_runtime_is_asked_once_for_its_cgroup_driver_and_may_not_know(driver: str | None) -> None:
+    with FakeCRI(cgroup_driver=driver) as cri, pleg(cri) as room:
+        state = room.wait_for(RuntimeStateChanged, lambda m: m.state.ready).state
+        assert state.driver == (driver or "").lower()
+        assert cri.count("RuntimeConfig") == 1

@@ -1,4 +1,4 @@
-"""The room against a CRI server on a socket, and on the cgroups of this machine's kernel."""
+"""The room on the cgroups of this machine's kernel."""
 
 import os
 from pathlib import Path
@@ -10,31 +10,16 @@ from kubelet_mp.config.model import KubeletConfiguration
 from kubelet_mp.errors import StartError
 from kubelet_mp.host.cgroupfs import Cgroups, detect
 from kubelet_mp.host.mounts import mount_table
+from kubelet_mp.model.runtime import RuntimeState
 from kubelet_mp.rooms.cgroups.room import CgroupsRoom
-from kubelet_mp.wire.messages import NodeFacts, PodAdmitted, PodCgroupReady, PodFreed, PodStopped
-from tests.fakes.cgrouptree import FakeTree
-from tests.fakes.cri import FakeCRI
+from kubelet_mp.wire.messages import PodAdmitted, PodCgroupReady, PodFreed, PodStopped, RuntimeStateChanged
 from tests.fakes.link import RoomRunner
-from tests.support import wait_until
 
 
-def runner(cgroups: Cgroups, root: Path, endpoint: str, **fields: object) -> RoomRunner:
-    config = KubeletConfiguration(container_runtime_endpoint=endpoint, **fields)  # type: ignore[arg-type]
+def runner(cgroups: Cgroups, root: Path, **fields: object) -> RoomRunner:
+    config = KubeletConfiguration(**fields)  # type: ignore[arg-type]
     return RoomRunner(CgroupsRoom, Settings(node_name="n", root_dir=str(root), kubelet=config), cgroups=cgroups,
                       find_addresses=lambda *_: ("192.0.2.5",))
-
-
-@pytest.mark.parametrize("events", [True, False])
-def test_the_runtime_is_asked_and_may_not_know(tmp_path: Path, events: bool):
-    with FakeCRI(events=events) as cri, runner(FakeTree.v1(tmp_path).cgroups, tmp_path, cri.endpoint) as room:
-        assert room.wait_for(NodeFacts).driver == "cgroupfs"
-        assert cri.count("RuntimeConfig") == 1
-
-
-def test_a_runtime_on_systemd_is_refused_with_the_fix(tmp_path: Path):
-    with FakeCRI(cgroup_driver="SYSTEMD") as cri, pytest.raises(StartError, match="SystemdCgroup = false"), \
-                runner(FakeTree.v1(tmp_path).cgroups, tmp_path, cri.endpoint) as room:  # fmt: skip
-        wait_until(room.ended)
 
 
 def _kernel() -> Cgroups | None:
@@ -55,8 +40,8 @@ def test_small_numbers_on_this_kernel(tmp_path: Path):
     pod = {"metadata": {"uid": "t", "name": "t", "namespace": "d"}, "spec": {"containers": containers}}
     cgroups.ensure(root, ())
     try:
-        with FakeCRI() as cri, runner(cgroups, tmp_path, cri.endpoint, cgroup_root=root) as room:
-            room.give(PodAdmitted("t", pod))
+        with runner(cgroups, tmp_path, cgroup_root=root) as room:
+            room.give(RuntimeStateChanged(RuntimeState(driver="")), PodAdmitted("t", pod))
             ready = room.wait_for(PodCgroupReady)
             assert (ready.parent, ready.problem) == (f"{root}/kubepods/podt", "")
             v2 = cgroups.hierarchy.version == 2
