@@ -169,10 +169,10 @@ def test_replay_gives_a_new_room_what_it_needs(room: RoomRunner):
     room.link.clear()
     room.come_up("pods")
     room.come_up("http")
-    room.come_up("probes")
+    room.come_up("sources")
     wait_until(lambda: len(room.link.of(NodeFacts)) == 2)
     assert room.link.of(PodCgroupReady, to="pods")[0].uid == "tiny"
-    assert not room.link.of(NodeFacts, to="probes")
+    assert not room.link.of(NodeFacts, to="sources")
 
 
 def test_a_refused_cgroup_is_reported_and_tried_again(tree: FakeTree, room: RoomRunner):
