@@ -20,7 +20,7 @@ ROUTES: Mapping[str, tuple[str, ...]] = {
     "PodForgotten": ("cgroups", "volumes", "probes", "housekeeping", "reporter"),
     "AdmittedSet": ("cgroups", "volumes", "probes", "housekeeping"),
     "PodStatus": ("reporter", "http"),
-    "StatusSet": ("reporter", "http"),
+    "StatusSet": ("reporter", "http", "housekeeping"),
     "ProbeNow": ("probes",),
     # from cgroups and volumes
     "PodCgroupReady": ("pods",),
