@@ -379,7 +379,7 @@ class PodsRoom(Room):
 
     def _refresh_countdowns(self) -> None:
         for worker in self.workers.values():
-            if " s left" in worker.waiting_for or (worker.running and worker.running.work.turn.waiting):
+            if " s left" in worker.waiting_for or worker.running:
                 self.touch(worker)
 
     # ---- facts for the other rooms ----

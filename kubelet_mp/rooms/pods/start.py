@@ -30,6 +30,7 @@ from kubelet_mp.rooms.pods.images import StartFailure
 from kubelet_mp.rooms.pods.kill import Killer
 
 RETRY = 10.0  # s, stretched by the caller's jitter
+BUSY_RETRY = 1.0  # s, likewise, while the runtime undoes a call whose caller died
 
 
 @dataclass(slots=True)
@@ -39,6 +40,11 @@ class Place:
     sandbox_id: str
     config: Mapping[str, Any]
     ips: tuple[str, ...]
+
+
+def still_busy(error: KubeletError) -> bool:
+    """Whether the runtime keeps the name for an earlier call, as it does when this room was killed amid one."""
+    return any(words in error.message for words in ("failed to reserve", "is reserved"))
 
 
 def plan_sandbox(work: Work, attempt: int, cgroup_parent: str, *, warn: bool = False) -> dict[str, Any]:
@@ -66,7 +72,8 @@ def create_sandbox(work: Work, attempt: int, cgroup_parent: str) -> Place:
         work.env.dirs.make(work.namespace, work.name, work.uid)
         work.turn.take()
         begun = clock.monotonic()
-        sandbox_id = work.env.runtime.run_sandbox(config, "")
+        with work.calling("RunPodSandbox", "set up its sandbox"):
+            sandbox_id = work.env.runtime.run_sandbox(config, "")
         metrics.sandbox.labels("").observe(clock.monotonic() - begun)
     except KubeletError as error:
         _sandbox_failed(work, error)
@@ -133,7 +140,8 @@ class Starter:
         container_id = self._create(container, config)
         self._event(container, "Normal", "Created", "Container created")
         try:
-            work.env.runtime.start_container(container_id)
+            with work.calling("StartContainer", f"start container {name}"):
+                work.env.runtime.start_container(container_id)
         except RuntimeCallError as error:
             text = _words(error).replace(container_id, name)
             raise StartFailure("RunContainerError", text, RETRY) from error
@@ -147,9 +155,12 @@ class Starter:
 
     def _create(self, container: Mapping[str, Any], config: dict[str, Any]) -> str:
         try:
-            return str(self.work.env.runtime.create_container(self.place.sandbox_id, config, self.place.config))
+            with self.work.calling("CreateContainer", f"create container {container['name']}"):
+                made = self.work.env.runtime.create_container(self.place.sandbox_id, config, self.place.config)
+            return str(made)
         except RuntimeCallError as error:
-            raise StartFailure("CreateContainerError", _words(error), RETRY) from error
+            hold = BUSY_RETRY if still_busy(error) else RETRY
+            raise StartFailure("CreateContainerError", _words(error), hold) from error
         finally:
             self.work.acted()
 
