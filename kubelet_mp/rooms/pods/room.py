@@ -269,13 +269,11 @@ class PodsRoom(Room):
         return self._orders
 
     def runtime_problem(self) -> str:
+        if self._state is not None and not self._state.ready:
+            return self._state.message or "not ready"
         if self._listed is None:
             return "pods were not listed yet"
-        if self._state is None:
-            return "its health is not known yet"
-        if not self._state.ready:
-            return self._state.message or "not ready"
-        return self._list_problem
+        return "its health is not known yet" if self._state is None else self._list_problem
 
     def node_problem(self) -> str:
         return "" if self._facts is not None else "the node's facts"
@@ -289,7 +287,7 @@ class PodsRoom(Room):
 
     def judge(self, worker: Worker) -> Rejection | str | None:
         if self._listed is None:
-            return "the runtime's first listing"
+            return f"runtime: {self.runtime_problem()}"
         return gate.judge_worker(worker, self.workers.values(), self.settings, self._facts, self._state)
 
     def admitted(self, worker: Worker) -> None:
