@@ -66,8 +66,9 @@ class Crowd:
     def check_nothing_happened(self) -> None:
         wanted = {*CROWD, self.guest}
         found = self.agent.wait(lambda: (pods := self.running()).keys() == wanted and pods, 10, "exactly these pods")
-        restarts = {name: [c["restartCount"] for c in found[name]["status"]["containerStatuses"]] for name in wanted}
-        assert set(map(tuple, restarts.values())) == {(0,)}, restarts
+        for name in wanted:
+            [status] = found[name]["status"]["containerStatuses"]
+            assert (status["restartCount"], status["lastState"], status["ready"]) == (0, {}, True), status
         for name, ids in self._ids.items():
             assert [c.id for c in self.agent.cri.containers(self.agent.full_name(name))] == ids, "created anew"
             assert [c.id for c in self.agent.cri.containers(self.agent.full_name(name), running=True)] == ids

@@ -391,4 +391,4 @@ class PodsRoom(Room):
             self.send(message)
 
     def _runtime_name(self) -> str:
-        return (self._state.name if self._state else "") or "containerd"
+        return self._state.name if self._state else ""
