@@ -338,7 +338,7 @@ class Agent:
 
         Returns a line for each process of the agent that was still there after the supervisor's end.
         """
-        self._end()
+        self.end()
         orphans = [f"process {pid} {words}" for pid, words in self._orphans().items()]
         for pid in self.family():
             sweep.kill(pid)
@@ -351,7 +351,8 @@ class Agent:
         shutil.rmtree(self.home, ignore_errors=True)
         return orphans
 
-    def _end(self) -> None:
+    def end(self) -> None:
+        """Stop the agent however it is, paused rooms too."""
         for pid in self.family():
             sweep.kill(pid, signal.SIGCONT)
         try:
