@@ -22,7 +22,6 @@ from integration.rig.cri import Cri
 from integration.rig.runtime import Runtime
 
 ROOM_TITLE = re.compile(r"^kubelet-mp: (\S+)")
-CONTAINER_LINKS = Path("/var/log/containers")
 _LAST_PORT = 32767  # below the range from which the kernel takes local ports of connections
 
 
@@ -344,10 +343,7 @@ class Agent:
             sweep.kill(pid)
         self._remove_pods()
         sweep.remove_cgroup(self.cgroup)
-        sweep.unmount(self.home)
-        for link in CONTAINER_LINKS.glob("*.log"):
-            if link.is_symlink() and link.readlink().is_relative_to(self.home):
-                link.unlink()  # the agent removes a link with its container; here the rig took the containers
+        sweep.after_agent(self.home)
         shutil.rmtree(self.home, ignore_errors=True)
         return orphans
 

@@ -154,6 +154,14 @@ def sweep(layout: Layout) -> None:
     remove_bridge(layout)
 
 
+def after_agent(home: Path) -> None:
+    """What an agent that is stopped leaves by design: mounts below its root, and links to logs of its pods."""
+    unmount(home)
+    for link in _CONTAINER_LINKS.glob("*.log"):
+        if link.is_symlink() and _below(os.readlink(link), home):
+            link.unlink()
+
+
 def remove_bridge(layout: Layout) -> None:
     """Delete the pods' bridge, which no CNI plugin ever does."""
     if Path(f"/sys/class/net/{layout.bridge}").exists():
