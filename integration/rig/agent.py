@@ -343,7 +343,7 @@ class Agent:
             sweep.kill(pid)
         self._remove_pods()
         sweep.remove_cgroup(self.cgroup)
-        sweep.after_agent(self.home)
+        sweep.after_agent(self.runtime.layout, self.home)
         shutil.rmtree(self.home, ignore_errors=True)
         return orphans
 

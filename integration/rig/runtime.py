@@ -68,7 +68,7 @@ class Runtime:
             with self.cri() as client:
                 client.remove_all()
             if agent:
-                sweep.after_agent(agent)
+                sweep.after_agent(self.layout, agent)
             self.stop_daemon()
         poll(lambda: not sweep.shims(self.layout), 10)
         sweep.remove_bridge(self.layout)

@@ -154,12 +154,11 @@ def sweep(layout: Layout) -> None:
     remove_bridge(layout)
 
 
-def after_agent(home: Path) -> None:
+def after_agent(layout: Layout, home: Path) -> None:
     """What an agent that is stopped leaves by design: mounts below its root, and links to logs of its pods."""
     unmount(home)
-    for link in _CONTAINER_LINKS.glob("*.log"):
-        if link.is_symlink() and _below(os.readlink(link), home):
-            link.unlink()
+    for link in _log_links(layout):
+        link.unlink(missing_ok=True)
 
 
 def remove_bridge(layout: Layout) -> None:
