@@ -16,6 +16,7 @@ ROUTES: Mapping[str, tuple[str, ...]] = {
     # from pods
     "RelistPod": ("pleg",),
     "PodAdmitted": ("cgroups", "volumes", "probes"),
+    "PodStopping": ("probes",),
     "PodStopped": ("cgroups", "volumes", "probes"),
     "PodForgotten": ("cgroups", "volumes", "probes", "housekeeping", "reporter"),
     "AdmittedSet": ("cgroups", "volumes", "probes", "housekeeping"),

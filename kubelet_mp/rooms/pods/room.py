@@ -299,6 +299,9 @@ class PodsRoom(Room):
         self.env.metrics.rejections.labels(rejection.reason).inc()
         self.pod_event(worker.pod, "Warning", rejection.reason, rejection.message)
 
+    def stop_begins(self, worker: Worker) -> None:
+        self.send(m.PodStopping(worker.uid))
+
     def stopped(self, worker: Worker) -> None:
         worker.freed.clear()
         self.send(m.PodStopped(worker.uid, None if worker.orphan else worker.pod))
