@@ -17,6 +17,7 @@ ROUTES: Mapping[str, tuple[str, ...]] = {
     "RelistPod": ("pleg",),
     "PodAdmitted": ("cgroups", "volumes", "probes"),
     "PodStopped": ("cgroups", "volumes", "probes"),
+    "PodFinished": ("reporter",),
     "PodForgotten": ("cgroups", "volumes", "probes", "housekeeping", "reporter"),
     "AdmittedSet": ("cgroups", "volumes", "probes", "housekeeping"),
     "PodStatus": ("reporter", "http"),
@@ -29,6 +30,8 @@ ROUTES: Mapping[str, tuple[str, ...]] = {
     "NodeFacts": ("pods", "volumes", "probes", "http", "reporter"),
     # from probes
     "ProbeResult": ("pods",),
+    # from reporter
+    "NodeObject": ("pods", "sources", "volumes", "http"),
     # from everyone
     "Event": ("reporter",),
     "Timeline": ("http",),
