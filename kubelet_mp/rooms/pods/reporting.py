@@ -28,14 +28,19 @@ class Reporting:
 
     def compute(self, worker: Worker) -> None:
         """Bring `worker.status` up to date."""
-        if worker.orphan or not worker.pod.get("spec"):
+        if worker.orphan or not worker.pod.get("spec") or self._too_early(worker):
             return
         self._read_messages(worker)
         status = compute_status(worker.pod, self._view(worker), self._inputs(worker))
-        if worker.stage in (Stage.STOPPED, Stage.REMOVING) and worker.admitted:
+        if worker.stage in (Stage.STOPPED, Stage.REMOVING) and (worker.admitted or not worker.static):
             status = finish_status(worker.pod, status, rfc3339_now(self._env.clock))
-        worker.status = status
+        worker.status = {**worker.foreign, **status}
         self._count_start(worker)
+
+    def _too_early(self, worker: Worker) -> bool:
+        """What was known of its containers stands until the runtime was asked: it must not seem to lose them."""
+        known = worker.status.get("containerStatuses")
+        return bool(known) and (worker.runtime.observed <= 0 or not self._runtime_name())
 
     def _view(self, worker: Worker) -> PodRuntime:
         return worker.runtime
@@ -48,7 +53,8 @@ class Reporting:
             probes=worker.probes, messages=worker.messages,
             sandbox_problem=sandbox_need(worker.pod, worker.runtime).reason,
             node_ips=self._env.node.node_ips, with_api=not settings.standalone, override=worker.override,
-            terminal=stopped, deleting=not worker.wanted, runtime_name=self._runtime_name())
+            terminal=stopped, deleting=not worker.wanted,
+            runtime_name=self._runtime_name() or "containerd")
 
     def _read_messages(self, worker: Worker) -> None:
         """Once for each exited instance: a file of at most 4 KiB, or the end of its log."""

@@ -7,18 +7,21 @@ from typing import Any, ClassVar
 
 from kubelet_mp.host import files
 from kubelet_mp.model import clock as clocks
-from kubelet_mp.model.admission import Rejection
+from kubelet_mp.model import podupdate
+from kubelet_mp.model.admission import Preemption, Rejection
 from kubelet_mp.model.backoff import INITIAL, Backoff
 from kubelet_mp.model.runtime import PodRuntime, RuntimeState
 from kubelet_mp.rooms.base import Room, RoomContext
 from kubelet_mp.rooms.pods import gate, node, record
 from kubelet_mp.rooms.pods.alarm import Alarm
 from kubelet_mp.rooms.pods.assembly import build
+from kubelet_mp.rooms.pods.desired import Desired, adopt
 from kubelet_mp.rooms.pods.facts import Facts
 from kubelet_mp.rooms.pods.gauges import show
 from kubelet_mp.rooms.pods.lifecycle import Lifecycle
+from kubelet_mp.rooms.pods.preempt import make_room
 from kubelet_mp.rooms.pods.reporting import Reporting, pod_of_runtime
-from kubelet_mp.rooms.pods.worker import LIVE, NEVER, Pod, Stage, Worker
+from kubelet_mp.rooms.pods.worker import NEVER, Pod, Stage, Worker
 from kubelet_mp.rooms.timers import Timers
 from kubelet_mp.wire import messages as m
 
@@ -39,13 +42,13 @@ class PodsRoom(Room):
         self.timers = Timers(clock.monotonic)
         self.workers: dict[str, Worker] = {}
         self.runtimes: dict[str, PodRuntime] = {}
-        self._desired: frozenset[str] = frozenset()
-        self._ready = False  # every source has reported
         self._listed: float | None = None  # begin of the newest full listing
         self._list_problem = ""
         self._state: RuntimeState | None = None
         self._facts: m.NodeFacts | None = None
+        self._node: dict[str, Any] | None = None  # the Node object
         self._removed: dict[str, float] = {}
+        self.desired = Desired(self, self._removed)
         self._orders = 0
         self._dirty: dict[str, None] = {}
         self._alarm = Alarm(self.timers, clock.monotonic, self._wake_due)
@@ -78,13 +81,13 @@ class PodsRoom(Room):
         for path, problem in problems:
             self.log.error("a pod's record cannot be used: its restart counts begin anew", file=path, err=problem)
         for kept in records:
-            worker = self._add(kept.uid, kept.pod, kept.source, stage=gate.stage_of(kept), confirmed=False,
+            worker = self.add(kept.uid, kept.pod, kept.source, stage=gate.stage_of(kept), confirmed=False,
                                admitted=kept.admitted, status=kept.status, override=gate.override_of(kept), ran=True)
             worker.seen = 0.0
             stopped = worker.stage is Stage.STOPPED
             self.send(m.PodStopped(kept.uid, kept.pod) if stopped else m.PodAdmitted(kept.uid, kept.pod))
 
-    def _add(self, uid: str, pod: Pod, source: str, **fields: Any) -> Worker:
+    def add(self, uid: str, pod: Pod, source: str, **fields: Any) -> Worker:
         limit = self.settings.kubelet.crash_loop_back_off.max_container_restart_period
         rank = self.new_order()
         worker = Worker(uid, pod, source, rank, rank, self._runtime_of(uid), Backoff(INITIAL, limit),
@@ -105,46 +108,10 @@ class PodsRoom(Room):
             handler(self, message)
 
     def _on_desired(self, message: m.DesiredPod) -> None:
-        worker = self.workers.get(message.uid)
-        if message.pod is None:
-            if worker is not None:
-                worker.next = None
-                self._unwanted(worker)
-        elif worker is None:
-            worker = self._add(message.uid, message.pod, message.source)
-            worker.acted = self._removed.get(message.uid, 0.0)
-        else:
-            self._update(worker, message.pod, message.source)
-
-    def _update(self, worker: Worker, pod: Pod, source: str) -> None:
-        if not worker.wanted and not pod["metadata"].get("deletionTimestamp"):
-            worker.next = (pod, source)  # taken up again once the old one is gone
-            return
-        changed = worker.pod != pod
-        worker.pod, worker.source, worker.confirmed = pod, source, True
-        if worker.orphan:
-            worker.orphan = False
-        if changed:
-            worker.holds.clear()
-            if worker.stage in LIVE and worker.admitted:
-                self.send(m.PodAdmitted(worker.uid, pod))
-        if pod["metadata"].get("deletionTimestamp"):
-            grace = pod["metadata"].get("deletionGracePeriodSeconds")
-            if grace is not None:
-                self.lifecycle.shorten(worker, max(int(grace), 1))
-            self._unwanted(worker)
-        self.touch(worker)
-
-    def _unwanted(self, worker: Worker) -> None:
-        worker.wanted = False
-        worker.confirmed = True
-        self.touch(worker)
+        self.desired.take_pod(message)
 
     def _on_desired_set(self, message: m.DesiredSet) -> None:
-        self._desired, self._ready = message.uids, message.ready or self._ready
-        for worker in list(self.workers.values()) if self._ready else ():
-            if worker.uid not in message.uids and worker.wanted:
-                self._unwanted(worker)
+        self.desired.take_set(message)
         self._find_orphans()
         self.tell_sets()
 
@@ -195,9 +162,15 @@ class PodsRoom(Room):
         self._read_node()
         self._touch_all()
 
+    def _on_node(self, message: m.NodeObject) -> None:
+        before, self._node = self._node, message.node
+        if before is None or node.relevant(before) != node.relevant(message.node):
+            self._read_node()
+            self._room_is_free()
+
     def _read_node(self) -> None:
         try:
-            self.env.node = node.read_view(self.settings, self._facts, self._state)
+            self.env.node = node.read_view(self.settings, self._facts, self._state, self._node)
         except files.FileError as error:
             self.log.error("the resolver file for pods cannot be read", err=str(error))
             self.timers.after(10.0, self._read_node)
@@ -240,7 +213,7 @@ class PodsRoom(Room):
         m.DesiredPod: _on_desired, m.DesiredSet: _on_desired_set, m.PodRuntimeChanged: _on_runtime,
         m.RelistDone: _on_relist, m.RuntimeStateChanged: _on_state, m.NodeFacts: _on_facts,
         m.PodCgroupReady: _on_cgroup, m.PodVolumesReady: _on_volumes, m.PodFreed: _on_freed,
-        m.ProbeResult: _on_probe,
+        m.ProbeResult: _on_probe, m.NodeObject: _on_node,
     }
 
     def _strangers(self) -> set[str]:
@@ -248,18 +221,19 @@ class PodsRoom(Room):
         return {uid for uid, runtime in self.runtimes.items() if runtime.running_containers}
 
     def _complete(self) -> bool:
-        return self._ready and self._listed is not None
+        return self.desired.ready and self._listed is not None
 
     def _find_orphans(self) -> None:
         """Pods in the runtime that nobody wants, once that is certain."""
         if not self._complete():
             return
         for uid, runtime in list(self.runtimes.items()):
-            if uid in self.workers or uid in self._desired or runtime.observed <= self._removed.get(uid, 0.0):
+            if uid in self.workers or uid in self.desired.uids or runtime.observed <= self._removed.get(uid, 0.0):
                 continue
             self.log.info("stopping a pod that only the runtime knows", uid=uid, pod=runtime.name)
             self.env.metrics.orphans.inc()
-            worker = self._add(uid, pod_of_runtime(runtime), "", stage=Stage.STOPPING, orphan=True, wanted=False)
+            worker = self.add(uid, pod_of_runtime(runtime), "", stage=Stage.STOPPING, orphan=True, wanted=False,
+                              present=False)
             worker.take_runtime(runtime, self.clock.monotonic(), self.clock.wall_time_ns())
 
     # ---- what the lifecycle asks for ----
@@ -287,10 +261,18 @@ class PodsRoom(Room):
     def occupied(self, worker: Worker) -> bool:
         return gate.occupied(worker, self.workers.values())
 
-    def judge(self, worker: Worker) -> Rejection | str | None:
+    def judge(self, worker: Worker) -> gate.Verdict:
         if self._listed is None:
             return "the runtime's first listing"
-        return gate.judge_worker(worker, self.workers.values(), self.settings, self._facts, self._state)
+        if self._facts is None:
+            return "the node's facts"
+        if self._node is None and not worker.static and not self.settings.standalone:
+            return "the Node object"  # a static pod does not wait for an API server that is away
+        offer = node.offer_of(self.settings, self._facts, self._state, self._node)
+        return gate.judge_worker(worker, self.workers, offer)
+
+    def make_room(self, worker: Worker, verdict: Preemption) -> None:
+        make_room(worker, verdict, self.workers, self.env, self.touch)
 
     def admitted(self, worker: Worker) -> None:
         self.send(m.PodAdmitted(worker.uid, worker.pod))
@@ -306,6 +288,16 @@ class PodsRoom(Room):
         self.send(m.PodStopped(worker.uid, None if worker.orphan else worker.pod))
         self._room_is_free()
 
+    def finished(self, worker: Worker) -> None:
+        """Tell the reporter of each object of an API pod once that all of the pod is freed."""
+        told = worker.finish_told
+        if not worker.static and (told is None or podupdate.changed(told, worker.pod)):
+            worker.finish_told = {**worker.pod, "status": worker.status}
+            self.send(m.PodFinished(worker.uid, worker.finish_told))
+
+    def shorten(self, worker: Worker, grace: int) -> None:
+        self.lifecycle.shorten(worker, grace)
+
     def _room_is_free(self) -> None:
         for other in self.workers.values():
             if other.stage in (Stage.REJECTED, Stage.WAITING):
@@ -314,14 +306,16 @@ class PodsRoom(Room):
     def forget(self, worker: Worker) -> None:
         del self.workers[worker.uid]
         now = self.clock.monotonic()
-        self._removed = {uid: at for uid, at in self._removed.items() if now - at < REMEMBERED}
+        for uid in [uid for uid, at in self._removed.items() if now - at >= REMEMBERED]:
+            del self._removed[uid]
         self._removed[worker.uid] = max(worker.acted, now)
         self.runtimes.pop(worker.uid, None)
         self.send(m.PodForgotten(worker.uid))
         if worker.next is not None:
             self.env.metrics.restarted_pods.labels("true" if worker.static else "").inc()
-            again = self._add(worker.uid, *worker.next)
+            again = self.add(worker.uid, *worker.next)
             again.acted = self._removed[worker.uid]
+            adopt(again, *worker.next)
         self._room_is_free()
         self.tell_sets()
 
@@ -350,7 +344,7 @@ class PodsRoom(Room):
     def _work_dirty(self) -> None:
         dirty, self._dirty = self._dirty, {}
         workers = [self.workers[uid] for uid in dirty if uid in self.workers]
-        for worker in sorted(workers, key=lambda w: w.order):
+        for worker in sorted(workers, key=lambda w: (w.stage is Stage.WAITING, w.created, w.order)):
             self.reporting.compute(worker)
             before = (worker.stage, dict(worker.reasons), worker.override)
             self.lifecycle.advance(worker)
@@ -393,4 +387,4 @@ class PodsRoom(Room):
             self.send(message)
 
     def _runtime_name(self) -> str:
-        return (self._state.name if self._state else "") or "containerd"
+        return (self._state.name or "containerd") if self._state else ""
