@@ -39,7 +39,7 @@ def agent(arguments: Sequence[str]) -> int:
     for warning in settings.warnings:
         log.get("supervisor").warning(warning)
     try:
-        return serve(settings)
+        return serve(settings, lambda: load(arguments))
     except BootError as error:
         log.get("supervisor").error("command failed", err=str(error))
         return 1

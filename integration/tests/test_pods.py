@@ -104,6 +104,9 @@ def test_dollar_signs(agent, out):
     assert lines(out / "args") == ["one", "$(A)", "$(NOPE)", "$(A)", "one-$(C)", "a$b"]
     assert lines(out / "env") == ["A=one", "B=one-$(C)", "C=three", "D=$(A)", "E=$one", "F=$(A", "G=${A} $A $",
                                   "H=$()x$y", "I=one-$(C)", "J=pq"]
+    [ended] = a.cri.containers(pod=a.full_name("dollar"))  # a finished pod keeps its container while it is wanted
+    handed = {one["key"]: one.get("value", "") for one in a.cri.inspect(ended.id)[1]["config"]["envs"]}
+    assert (handed["D"], handed["J"]) == ("$(A)", "pq")
 
 
 def test_small_numbers_of_cpu(agent):

@@ -26,6 +26,7 @@ class Entry:
     fork_at: float | None = 0.0
     kill_at: float | None = None
     last_exit: str = ""
+    renewed: bool = False  # it ends because a reload forks it anew: no death to count
 
     @property
     def restarts(self) -> int:

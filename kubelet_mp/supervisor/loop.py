@@ -10,12 +10,14 @@ from collections.abc import Callable, Mapping
 
 from kubelet_mp import log
 from kubelet_mp.config import Settings
+from kubelet_mp.errors import BootError
 from kubelet_mp.model import clock
 from kubelet_mp.rooms.base import EXIT_BOOT, Room, RoomContext
 from kubelet_mp.supervisor import child as children
 from kubelet_mp.supervisor import restart
 from kubelet_mp.supervisor.beats import Beats
 from kubelet_mp.supervisor.entry import Entry
+from kubelet_mp.supervisor.reload import changes, refused
 from kubelet_mp.supervisor.routes import receivers
 from kubelet_mp.supervisor.systemd import Notifier
 from kubelet_mp.wire.envelope import CREDIT, Envelope, seal
@@ -28,14 +30,17 @@ LINK_PATIENCE = 1.0  # s from the end of a room's link to the end of the room
 STOP_PATIENCE = 8.0  # s from SIGTERM to SIGKILL of the rooms
 
 RoomFactory = Callable[[RoomContext], Room]
+ReadAgain = Callable[[], Settings]  # raises BootError when the configuration cannot be used
 
 
 class Supervisor:
     """Runs `rooms` (name → what makes it) until a signal or a boot failure. One use only."""
 
     def __init__(self, settings: Settings, rooms: Mapping[str, RoomFactory], notifier: Notifier | None = None,
-                 hang_deadline: float = restart.HANG_DEADLINE) -> None:
+                 hang_deadline: float = restart.HANG_DEADLINE, read_again: ReadAgain | None = None) -> None:
         self._settings = settings
+        self._proven: Settings | None = None  # the settings before a reload, until every room is up with the new ones
+        self._read_again = read_again
         self._hang_deadline = hang_deadline
         self._rooms = rooms
         self._notifier = notifier or Notifier()
@@ -77,7 +82,54 @@ class Supervisor:
                 self._log.info("stopping; pods go on running", signal=signal.Signals(number).name)
                 self._exit = 0
             elif number == signal.SIGHUP:
-                self._log.warning("SIGHUP is ignored: reloading is not supported yet, restart the agent instead")
+                self._reload()
+
+    # ---- reload ----
+
+    def _reload(self) -> None:
+        """Read the configuration again and fork the rooms anew with it; a bad one changes nothing."""
+        if self._read_again is None:
+            return
+        self._notifier.reloading()
+        try:
+            new = self._read_again()
+        except BootError as error:
+            self._log.error("the configuration cannot be used; going on with the old one", err=str(error))
+            self._notifier.ready()
+            return
+        lines, bound = changes(self._settings, new), refused(self._settings, new)
+        if bound:
+            self._log.error("not reloaded: this needs a restart", flags=", ".join(bound))
+        elif not lines:
+            self._log.info("reloaded: nothing has changed")
+        else:
+            for line in lines:
+                self._log.info("reloading", change=line)
+            self._proven = self._proven or self._settings
+            self._renew(new)
+            return
+        self._notifier.ready()
+
+    def _renew(self, settings: Settings) -> None:
+        """End every room in order; each is forked again at once, with these settings."""
+        self._settings, self._announced = settings, False
+        log.set_verbosity(settings.kubelet.logging.verbosity)
+        for entry in self._entries.values():
+            entry.renewed = True
+            if entry.child is not None:
+                entry.child.signal(signal.SIGTERM)
+                entry.kill_at = clock.monotonic() + STOP_PATIENCE
+
+    def _boot_failed(self, entry: Entry) -> None:
+        """After a reload the old settings come back; otherwise the agent ends."""
+        if self._proven is None:
+            self._log.error("a room cannot start; giving up", failed=entry.name)
+            self._exit = 1
+            return
+        self._log.error("a room cannot start with the new configuration; going back to the old one",
+                        failed=entry.name)
+        old, self._proven = self._proven, None
+        self._renew(old)
 
     # ---- rooms ----
 
@@ -90,6 +142,7 @@ class Supervisor:
     def _fork(self, entry: Entry) -> None:
         link = Link()
         entry.incarnation += 1
+        entry.renewed = False
         entry.fork_at, entry.kill_at, entry.credit, entry.up = None, None, False, False
         self._beats.set(entry.name, clock.monotonic() + restart.START_DEADLINE - self._hang_deadline)
         entry.child = children.fork(f"kubelet-mp: {entry.name}", lambda parent: self._live(entry, link, parent))
@@ -120,13 +173,14 @@ class Supervisor:
         self._drain(entry)
         self._drop_link(entry)
         now = clock.monotonic()
-        entry.record, delay = entry.record.died(now - entry.child.started)
+        delay = 0.0
+        if not entry.renewed:
+            entry.record, delay = entry.record.died(now - entry.child.started)
         entry.last_exit, entry.child, entry.kill_at, entry.credit, entry.up = how, None, None, False, False
         entry.fork_at = now + delay
         if how == f"exit {EXIT_BOOT}":
-            self._log.error("a room cannot start; giving up", failed=entry.name)
-            self._exit = 1
-        elif self._exit is None:
+            self._boot_failed(entry)
+        elif self._exit is None and not entry.renewed:
             self._log.warning("a room died and is forked anew", died=entry.name, how=how, delay_s=round(delay, 2))
 
     def _drain(self, entry: Entry) -> None:
@@ -256,7 +310,7 @@ class Supervisor:
         down = [entry.name for entry in self._entries.values() if not entry.up]
         self._notifier.status(f"waiting for rooms: {', '.join(down)}" if down else "all rooms are up")
         if well and not self._announced:
-            self._announced = True
+            self._announced, self._proven = True, None
             self._log.info("ready", rooms=len(self._entries))
             self._notifier.ready()
         if well and self._notifier.watchdog and now >= self._next_watchdog:

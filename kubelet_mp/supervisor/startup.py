@@ -16,14 +16,17 @@ from kubelet_mp.config import Settings, kubeconfig, preflight
 from kubelet_mp.errors import LockedError, StartError
 from kubelet_mp.host import facts
 from kubelet_mp.model import clock
-from kubelet_mp.supervisor.loop import Supervisor
+from kubelet_mp.supervisor.loop import ReadAgain, Supervisor
 
 LOCK_PATIENCE = 2.0
 _log = log.get("supervisor")
 
 
-def serve(settings: Settings) -> int:
-    """Run the agent until it is told to stop. Returns the exit code; raises BootError if it cannot start."""
+def serve(settings: Settings, read_again: ReadAgain) -> int:
+    """Run the agent until it is told to stop. Returns the exit code; raises BootError if it cannot start.
+
+    read_again: gives the settings anew at a reload; raises BootError.
+    """
     refuse_unfit(settings)
     make_root(settings.root_dir)
     locks = [take_lock(Path(path)) for path in (settings.instance_lock, settings.lock_file) if path]
@@ -35,10 +38,15 @@ def serve(settings: Settings) -> int:
 
         gc.collect()
         gc.freeze()
-        return Supervisor(settings, ROOMS).run()
+        return Supervisor(settings, ROOMS, read_again=lambda: fit(read_again())).run()
     finally:
         for lock in locks:
             os.close(lock)
+
+
+def fit(settings: Settings) -> Settings:
+    refuse_unfit(settings)
+    return settings
 
 
 def refuse_unfit(settings: Settings) -> None:

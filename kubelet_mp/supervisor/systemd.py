@@ -7,6 +7,7 @@ import socket
 from collections.abc import Mapping
 
 from kubelet_mp import log
+from kubelet_mp.model import clock
 
 _log = log.get("supervisor")
 
@@ -25,6 +26,10 @@ class Notifier:
 
     def ready(self) -> None:
         self._send("READY=1")
+
+    def reloading(self) -> None:
+        """Until the next `ready`; systemd wants the monotonic time with it (Type=notify-reload)."""
+        self._send(f"RELOADING=1\nMONOTONIC_USEC={int(clock.monotonic() * 1e6)}")
 
     def stopping(self) -> None:
         self._send("STOPPING=1")

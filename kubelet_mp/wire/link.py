@@ -24,6 +24,7 @@ from kubelet_mp.wire.envelope import Envelope
 
 MAX_UNSENT = 8192  # messages a room may have on the way up
 MAX_FRAME = 64 * 1024 * 1024  # bytes; a larger length is a broken frame
+_UNREADABLE = (pickle.UnpicklingError, EOFError, AttributeError, ImportError, LookupError, TypeError, ValueError)
 _CHUNK = 256 * 1024
 _fork = multiprocessing.get_context("fork")
 
@@ -113,7 +114,7 @@ class ParentEnd:
         self._up._sem.release()  # what Queue.get would do: one more may be put
         try:
             envelope = pickle.loads(raw)
-        except Exception as error:  # any error of unpickling means the same: the stream is unusable
+        except _UNREADABLE as error:
             raise LinkBroken(f"a frame cannot be read: {error}") from error
         if not isinstance(envelope, Envelope):
             raise LinkBroken(f"a frame holds a {type(envelope).__name__}")

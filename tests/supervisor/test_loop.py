@@ -8,8 +8,8 @@ from dataclasses import dataclass
 import psutil
 import pytest
 
-from kubelet_mp.config import Settings
-from kubelet_mp.errors import StartError
+from kubelet_mp.config import KubeletConfiguration, Settings
+from kubelet_mp.errors import ConfigError, StartError
 from kubelet_mp.model import clock
 from kubelet_mp.rooms.base import Room
 from kubelet_mp.supervisor.loop import Supervisor
@@ -67,6 +67,18 @@ class Witness(Room):
             note(self.settings.root_dir, "health", " ".join(f"{r.room}:{r.restarts}" for r in message.rooms))
 
 
+class Picky(Room):
+    """Tells how many pods it may have; cannot do with none."""
+
+    name = "pods"
+
+    def start(self) -> None:
+        pods = self.settings.kubelet.max_pods
+        note(self.settings.root_dir, "picky", f"{self.context.incarnation} {pods}")
+        if pods == 13:
+            raise StartError("13 is too much for me")
+
+
 class Hopeless(Room):
     name = "pods"
 
@@ -78,10 +90,11 @@ class Hopeless(Room):
 def bench(tmp_path):
     started = []
 
-    def run(*rooms, deadline=1.0) -> Bench:
+    def run(*rooms, deadline=1.0, read_again=None) -> Bench:
         def body() -> int:
             settings = Settings(node_name="n", root_dir=str(tmp_path))
-            return Supervisor(settings, {room.name: room for room in rooms}, hang_deadline=deadline).run()
+            return Supervisor(settings, {room.name: room for room in rooms}, hang_deadline=deadline,
+                              read_again=read_again).run()
 
         pid = os.fork()
         if pid == 0:
@@ -171,6 +184,41 @@ def test_sigterm_is_a_clean_stop(bench):
 
 def test_a_room_that_cannot_start_ends_the_supervisor_with_1(bench):
     assert exit_code(bench(Producer, Hopeless)) == 1
+
+
+def again(tmp_path, **fields):
+    return lambda: Settings(node_name="n", root_dir=str(tmp_path), kubelet=KubeletConfiguration(**fields))
+
+
+def test_a_reload_forks_the_rooms_with_the_new_settings(bench, tmp_path):
+    b = bench(Producer, Picky, read_again=again(tmp_path, max_pods=5))
+    wait_until(lambda: "1 110" in b.lines("picky"), 10, "the first settings")
+    os.kill(b.pid, signal.SIGHUP)
+    wait_until(lambda: "2 5" in b.lines("picky"), 10, "the new settings")
+    wait_until(lambda: "start 2" in b.lines("producer"), 10, "the other room too")
+
+
+def test_a_room_that_cannot_start_with_new_settings_brings_the_old_ones_back(bench, tmp_path):
+    b = bench(Producer, Picky, read_again=again(tmp_path, max_pods=13))
+    wait_until(lambda: b.lines("picky"), 10, "the first settings")
+    os.kill(b.pid, signal.SIGHUP)
+    wait_until(lambda: "2 13" in b.lines("picky") and b.lines("picky")[-1] == "3 110", 10, "the old settings")
+    assert alive(b.pid)
+
+
+def test_a_configuration_that_cannot_be_read_changes_nothing(bench, tmp_path):
+    def unreadable() -> Settings:
+        note(str(tmp_path), "asked", "yes")
+        raise ConfigError("no")
+
+    b = bench(Producer, Picky, Witness, read_again=unreadable)
+    wait_until(lambda: b.lines("health"), 10, "health")
+    rooms = [b.room("sources"), b.room("pods")]
+    os.kill(b.pid, signal.SIGHUP)
+    wait_until(lambda: b.lines("asked"), 10, "the reload")
+    seen = len(b.lines("health"))
+    wait_until(lambda: len(b.lines("health")) > seen + 1, 10, "health afterwards")
+    assert [b.room("sources"), b.room("pods")] == rooms
 
 
 def alive(pid: int) -> bool:
