@@ -14,6 +14,7 @@ from kubelet_mp.model.nodeview import NodeView
 from kubelet_mp.model.runtime import Container, Image, Sandbox
 from kubelet_mp.rooms.pods.metrics import PodMetrics
 from kubelet_mp.rooms.pods.pool import Pool
+from kubelet_mp.rooms.pods.runtimeclass import RuntimeClasses
 from kubelet_mp.rooms.pods.slots import Slots, Turn
 
 Pod = dict[str, Any]
@@ -52,6 +53,8 @@ class Env:
     event: EventSink
     metrics: PodMetrics
     node: NodeView
+    api: Any  # host.kubeapi.KubeApi, None standalone
+    classes: RuntimeClasses
 
 
 @dataclass(slots=True)

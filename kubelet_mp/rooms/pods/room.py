@@ -31,12 +31,12 @@ REMEMBERED = 600.0  # s that a removed pod's UID is kept, to know late snapshots
 
 
 class PodsRoom(Room):
-    """Extra arguments are for tests: a clock, a runtime client, where log links go."""
+    """Extra arguments are for tests: a clock, clients of runtime and API server, where log links go."""
 
     name: ClassVar[str] = "pods"
 
     def __init__(self, context: RoomContext, *, clock: clocks.Clock = clocks.SYSTEM, runtime: Any = None,
-                 links: str = "/var/log/containers") -> None:
+                 links: str = "/var/log/containers", api: Any = None) -> None:
         super().__init__(context)
         self.clock = clock
         self.timers = Timers(clock.monotonic)
@@ -52,12 +52,13 @@ class PodsRoom(Room):
         self._orders = 0
         self._dirty: dict[str, None] = {}
         self._alarm = Alarm(self.timers, clock.monotonic, self._wake_due)
-        self._given_runtime, self._links = runtime, links
+        self._given_runtime, self._links, self._given_api = runtime, links, api
 
     # ---- start and end ----
 
     def start(self) -> None:
-        self.env = build(self.settings, self.clock, self._given_runtime, self._links, self.pod_event)
+        self.env = build(self.settings, self.clock, self._given_runtime, self._links, self.pod_event,
+                         self._given_api)
         self.recorder = record.Recorder(f"{self.settings.root_dir}/pods")
         self.lifecycle = Lifecycle(self)
         self.reporting = Reporting(self.env, self.recorder, self.send, self._runtime_name)

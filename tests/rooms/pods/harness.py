@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from kubelet_mp.config import KubeletConfiguration, Settings
-from kubelet_mp.errors import RuntimeCallError
+from kubelet_mp.errors import ApiError, RuntimeCallError
 from kubelet_mp.host.cri.runtime import Runtime
 from kubelet_mp.model.runtime import PodRuntime, newest_first
 from kubelet_mp.rooms.pods.room import PodsRoom
@@ -56,6 +56,19 @@ NODE = {"metadata": {"name": "node", "labels": {"kubernetes.io/hostname": "node"
         "status": {"addresses": [{"type": "InternalIP", "address": "192.0.2.1"}]}}
 
 
+class Api:
+    """An API server's GET: `objects` by path."""
+
+    def __init__(self) -> None:
+        self.objects: dict[str, dict[str, Any]] = {}
+        self.away = False
+
+    def get(self, path: str, **params: Any) -> dict[str, Any]:
+        if self.away or path not in self.objects:
+            raise ApiError(f"GET {path} failed", status=0 if self.away else 404)
+        return self.objects[path]
+
+
 class World:
     """`with World(fake, tmp_path) as world:`; messages of the room are in `world.runner.link`."""
 
@@ -74,7 +87,9 @@ class World:
         self._seen: dict[str, PodRuntime] = {}
         self._read = 0
         self._desired: dict[str, dict[str, Any]] = {}
-        self.runner = RoomRunner(PodsRoom, self.settings, clock=self.clock, links=str(root / "links"))
+        self.api = Api()
+        self.runner = RoomRunner(PodsRoom, self.settings, clock=self.clock, links=str(root / "links"),
+                                 api=self.api if api else None)
         self._thread = threading.Thread(target=self._play, daemon=True)
 
     def __enter__(self) -> World:
