@@ -109,6 +109,7 @@ def test_a_runtime_class_gives_the_handler(world: World, fake: FakeCRI) -> None:
     assert world.events("FailedCreatePodSandBox")[0].message == (
         'Failed to create pod sandbox: runtimeclass.node.k8s.io "sandboxed" not found')
     world.api.objects["/apis/node.k8s.io/v1/runtimeclasses/sandboxed"] = {"handler": "kata"}
+    world.until(lambda: world.waits_for(pod).startswith("runtimeclass"), "the wait to be told")
     world.advance(20)
     world.until_running(pod)
     assert [r.runtime_handler for r in fake.requests("RunPodSandbox")] == ["kata"]
