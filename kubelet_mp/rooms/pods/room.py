@@ -19,6 +19,7 @@ from kubelet_mp.rooms.pods.desired import Desired, adopt
 from kubelet_mp.rooms.pods.facts import Facts
 from kubelet_mp.rooms.pods.gauges import show
 from kubelet_mp.rooms.pods.lifecycle import Lifecycle
+from kubelet_mp.rooms.pods.nodelook import NodeLook
 from kubelet_mp.rooms.pods.preempt import make_room
 from kubelet_mp.rooms.pods.reporting import Reporting, pod_of_runtime
 from kubelet_mp.rooms.pods.worker import NEVER, Pod, Stage, Worker
@@ -61,6 +62,7 @@ class PodsRoom(Room):
                          self._given_api)
         self.recorder = record.Recorder(f"{self.settings.root_dir}/pods")
         self.lifecycle = Lifecycle(self)
+        self.nodelook = NodeLook(self.env, self.post, self._node_looked)
         self.reporting = Reporting(self.env, self.recorder, self.send, self._runtime_name)
         self.facts = Facts(self.workers, self.reporting, self._strangers, self._complete)
         self._load_records()
@@ -169,6 +171,11 @@ class PodsRoom(Room):
             self._read_node()
             self._room_is_free()
 
+    def _node_looked(self, worker: Worker, found: dict[str, Any] | None) -> None:
+        if found is not None:
+            self._on_node(m.NodeObject(found))
+        self.touch(worker)
+
     def _read_node(self) -> None:
         try:
             self.env.node = node.read_view(self.settings, self._facts, self._state, self._node)
@@ -270,7 +277,7 @@ class PodsRoom(Room):
         if self._node is None and not worker.static and not self.settings.standalone:
             return "the Node object"  # a static pod does not wait for an API server that is away
         offer = node.offer_of(self.settings, self._facts, self._state, self._node)
-        return gate.judge_worker(worker, self.workers, offer)
+        return self.nodelook.confirm(worker, gate.judge_worker(worker, self.workers, offer))
 
     def make_room(self, worker: Worker, verdict: Preemption) -> None:
         make_room(worker, verdict, self.workers, self.env, self.touch)

@@ -75,6 +75,7 @@ class Worker:
     status: dict[str, Any] = field(default_factory=dict)
     override: tuple[str, str, str] | None = None
     victims: frozenset[str] = frozenset()
+    node_look: str = ""  # "", asked, done: the look at the Node before a rejection
     foreign: dict[str, Any] = field(default_factory=dict)
     finish_told: Any = None  # the pod as in the last PodFinished
     freed: set[str] = field(default_factory=set)

@@ -101,6 +101,16 @@ def test_labels_and_taints_are_those_of_the_node_object(world: World) -> None:
     world.until_running(tough)
 
 
+def test_a_label_that_only_the_scheduler_has_seen_is_looked_up(world: World) -> None:
+    world.api.objects["/api/v1/nodes/node"] = {**NODE, "metadata": {"labels": {"disk": "ssd"}}}
+    pod = api_pod(nodeSelector={"disk": "ssd"})
+    world.want(pod)
+    world.until_running(pod)
+    other = api_pod("other", nodeSelector={"disk": "hdd"})
+    world.want(other)
+    world.until(lambda: world.status(other).get("reason") == "NodeAffinity", "the rejection")
+
+
 def test_a_runtime_class_gives_the_handler(world: World, fake: FakeCRI) -> None:
     fake.handlers.append(pb.RuntimeHandler(name="kata"))
     pod = api_pod(runtimeClassName="sandboxed")
