@@ -12,8 +12,10 @@ import grpc
 from cri_api.v1 import api_pb2, api_pb2_grpc
 
 from integration.rig import images
+from integration.rig.console import poll
 
 _SECONDS = 60.0
+_PATIENCE = 15.0
 
 
 @dataclass(frozen=True)
@@ -120,11 +122,24 @@ class Cri:
         return sandbox_id, container_id
 
     def remove(self, sandbox: str) -> None:
-        """Stop a pod at once and remove it with its containers."""
-        stop = api_pb2.StopPodSandboxRequest(pod_sandbox_id=sandbox)
-        self.runtime.StopPodSandbox(stop, timeout=_SECONDS)
-        remove = api_pb2.RemovePodSandboxRequest(pod_sandbox_id=sandbox)
-        self.runtime.RemovePodSandbox(remove, timeout=_SECONDS)
+        """Stop a pod at once and remove it with its containers.
+
+        Tried again for some seconds: the runtime may still be busy with a call that an agent has given up.
+        """
+        problems: list[grpc.RpcError] = []
+        if not poll(lambda: self._try_remove(sandbox, problems), _PATIENCE):
+            raise problems[-1]
+
+    def _try_remove(self, sandbox: str, problems: list[grpc.RpcError]) -> bool:
+        try:
+            stop = api_pb2.StopPodSandboxRequest(pod_sandbox_id=sandbox)
+            self.runtime.StopPodSandbox(stop, timeout=_SECONDS)
+            remove = api_pb2.RemovePodSandboxRequest(pod_sandbox_id=sandbox)
+            self.runtime.RemovePodSandbox(remove, timeout=_SECONDS)
+        except grpc.RpcError as error:
+            problems.append(error)
+            return False
+        return True
 
     def remove_all(self) -> None:
         """Stop and remove every pod."""

@@ -67,7 +67,7 @@ class Crowd:
         wanted = {*CROWD, self.guest}
         found = self.agent.wait(lambda: (pods := self.running()).keys() == wanted and pods, 10, "exactly these pods")
         restarts = {name: [c["restartCount"] for c in found[name]["status"]["containerStatuses"]] for name in wanted}
-        assert restarts == dict.fromkeys(wanted, [0])
+        assert set(map(tuple, restarts.values())) == {(0,)}, restarts
         for name, ids in self._ids.items():
             assert [c.id for c in self.agent.cri.containers(self.agent.full_name(name))] == ids, "created anew"
             assert [c.id for c in self.agent.cri.containers(self.agent.full_name(name), running=True)] == ids
@@ -132,3 +132,30 @@ def test_a_killed_supervisor(crowd):
 @pytest.mark.parametrize("room", ROOMS)
 def test_a_room_that_hangs(crowd, room):
     strike(crowd, room, signal.SIGSTOP, HANG + BACK)
+
+
+@pytest.mark.parametrize("room", ["sources", "pods", "pleg", "cgroups", "volumes"])
+def test_a_room_killed_amid_work(crowd, room):
+    """Killed while pods start and again while they end: each runs once, and nothing of them stays."""
+    agent = crowd.agent
+    busy = [f"busy-{room}-{number}" for number in range(6)]
+    for name in busy:
+        agent.put(name, pod(name, container("c", *QUICK)))
+    agent.wait(lambda: _sandboxes(agent, busy), 20, "the first sandbox")
+    os.kill(agent.rooms()[room], signal.SIGKILL)
+    for name in busy:
+        agent.wait_running(name)
+    agent.wait(lambda: crowd.running().keys() >= set(busy), 20, "all shown Running")
+    for name in busy:
+        assert len(agent.cri.containers(agent.full_name(name), running=True)) == 1
+        agent.remove(name)
+    agent.wait(lambda: any(not agent.cri.containers(agent.full_name(name), running=True) for name in busy), 20,
+               "the first is stopped")
+    os.kill(agent.rooms()[room], signal.SIGKILL)
+    agent.wait(lambda: not _sandboxes(agent, busy), 30, "all sandboxes are gone")
+    crowd.check_nothing_happened()
+    agent.wait(lambda: len(list((agent.root / "pods").iterdir())) == len(CROWD) + 1, 30, "their directories are gone")
+
+
+def _sandboxes(agent: Agent, pods: list[str]) -> list[Any]:
+    return [box for name in pods for box in agent.cri.sandboxes(agent.full_name(name))]

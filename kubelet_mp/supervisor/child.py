@@ -19,6 +19,7 @@ from setproctitle import setproctitle
 from kubelet_mp.model import clock
 
 PR_SET_PDEATHSIG = 1
+_HANDLED = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
 _libc = ctypes.CDLL(None, use_errno=True)
 
 
@@ -60,8 +61,10 @@ def fork(title: str, body: Callable[[int], int]) -> Child:
     parent = os.getpid()
     sys.stdout.flush()
     sys.stderr.flush()
+    mask = signal.pthread_sigmask(signal.SIG_BLOCK, _HANDLED)  # or a signal for the child runs the parent's handler
     pid = os.fork()
     if pid:
+        signal.pthread_sigmask(signal.SIG_SETMASK, mask)
         return Child(pid, os.pidfd_open(pid), clock.monotonic())
     code = 70  # EX_SOFTWARE, should `body` raise
     try:

@@ -78,6 +78,8 @@ class Supervisor:
 
     def _take_signals(self, fd: int) -> None:
         for number in os.read(fd, 64):
+            if self._exit is not None:
+                return  # ending already, and with what code is settled
             if number in (signal.SIGTERM, signal.SIGINT):
                 self._log.info("stopping; pods go on running", signal=signal.Signals(number).name)
                 self._exit = 0
