@@ -10,9 +10,9 @@ from kubelet_mp.model import clock as clocks
 from kubelet_mp.model import podupdate
 from kubelet_mp.model.admission import Preemption, Rejection
 from kubelet_mp.model.backoff import INITIAL, Backoff
-from kubelet_mp.model.runtime import PodRuntime, RuntimeState
+from kubelet_mp.model.runtime import PodRuntime
 from kubelet_mp.rooms.base import Room, RoomContext
-from kubelet_mp.rooms.pods import gate, node, record
+from kubelet_mp.rooms.pods import gate, record
 from kubelet_mp.rooms.pods.alarm import Alarm
 from kubelet_mp.rooms.pods.assembly import build
 from kubelet_mp.rooms.pods.desired import Desired, adopt
@@ -22,6 +22,7 @@ from kubelet_mp.rooms.pods.lifecycle import Lifecycle
 from kubelet_mp.rooms.pods.nodelook import NodeLook
 from kubelet_mp.rooms.pods.preempt import make_room
 from kubelet_mp.rooms.pods.reporting import Reporting, pod_of_runtime
+from kubelet_mp.rooms.pods.surroundings import Surroundings
 from kubelet_mp.rooms.pods.worker import NEVER, Pod, Stage, Worker
 from kubelet_mp.rooms.timers import Timers
 from kubelet_mp.wire import messages as m
@@ -43,11 +44,7 @@ class PodsRoom(Room):
         self.timers = Timers(clock.monotonic)
         self.workers: dict[str, Worker] = {}
         self.runtimes: dict[str, PodRuntime] = {}
-        self._listed: float | None = None  # begin of the newest full listing
-        self._list_problem = ""
-        self._state: RuntimeState | None = None
-        self._facts: m.NodeFacts | None = None
-        self._node: dict[str, Any] | None = None  # the Node object
+        self.around = Surroundings(self.settings)
         self._removed: dict[str, float] = {}
         self.desired = Desired(self, self._removed)
         self._orders = 0
@@ -63,7 +60,7 @@ class PodsRoom(Room):
         self.recorder = record.Recorder(f"{self.settings.root_dir}/pods")
         self.lifecycle = Lifecycle(self)
         self.nodelook = NodeLook(self.env, self.post, self._node_looked)
-        self.reporting = Reporting(self.env, self.recorder, self.send, self._runtime_name)
+        self.reporting = Reporting(self.env, self.recorder, self.send, self.around.runtime_name)
         self.facts = Facts(self.workers, self.reporting, self._strangers, self._complete)
         self._load_records()
         self.timers.every(self.settings.kubelet.sync_frequency, self._resync, jitter=0.5)
@@ -101,7 +98,7 @@ class PodsRoom(Room):
 
     def _runtime_of(self, uid: str) -> PodRuntime:
         known = self.runtimes.get(uid)
-        return known or PodRuntime(uid, observed=self._listed or 0.0)
+        return known or PodRuntime(uid, observed=self.around.listed or 0.0)
 
     # ---- messages ----
 
@@ -135,10 +132,8 @@ class PodsRoom(Room):
             self.tell_sets()
 
     def _on_relist(self, message: m.RelistDone) -> None:
-        first = self._listed is None
-        changed = first or bool(message.problem) != bool(self._list_problem)
-        self._listed = message.began
-        self._list_problem = "" if message.healthy else (message.problem or "PLEG is not healthy")
+        first = self.around.listed is None
+        changed = self.around.take_relist(message)
         for worker in self.workers.values():
             if worker.uid not in message.uids and not (worker.fresh and worker.runtime.empty):
                 empty = PodRuntime(worker.uid, observed=message.began)
@@ -153,21 +148,20 @@ class PodsRoom(Room):
             self.tell_sets()
 
     def _on_state(self, message: m.RuntimeStateChanged) -> None:
-        if message.state.ready and not (self._state and self._state.ready):
+        if message.state.ready and not (self.around.state and self.around.state.ready):
             for worker in self.workers.values():
                 worker.retry_at = 0.0  # what failed because the runtime was down is due at once
-        self._state = message.state
+        self.around.state = message.state
         self._read_node()
         self._touch_all()
 
     def _on_facts(self, message: m.NodeFacts) -> None:
-        self._facts = message
+        self.around.facts = message
         self._read_node()
         self._touch_all()
 
     def _on_node(self, message: m.NodeObject) -> None:
-        before, self._node = self._node, message.node
-        if before is None or node.relevant(before) != node.relevant(message.node):
+        if self.around.take_node(message.node):
             self._read_node()
             self._room_is_free()
 
@@ -178,7 +172,7 @@ class PodsRoom(Room):
 
     def _read_node(self) -> None:
         try:
-            self.env.node = node.read_view(self.settings, self._facts, self._state, self._node)
+            self.env.node = self.around.view()
         except files.FileError as error:
             self.log.error("the resolver file for pods cannot be read", err=str(error))
             self.timers.after(10.0, self._read_node)
@@ -229,7 +223,7 @@ class PodsRoom(Room):
         return {uid for uid, runtime in self.runtimes.items() if runtime.running_containers}
 
     def _complete(self) -> bool:
-        return self.desired.ready and self._listed is not None
+        return self.desired.ready and self.around.listed is not None
 
     def _find_orphans(self) -> None:
         """Pods in the runtime that nobody wants, once that is certain."""
@@ -251,33 +245,22 @@ class PodsRoom(Room):
         return self._orders
 
     def runtime_problem(self) -> str:
-        if self._listed is None:
-            return "pods were not listed yet"
-        if self._state is None:
-            return "its health is not known yet"
-        if not self._state.ready:
-            return self._state.message or "not ready"
-        return self._list_problem
+        return self.around.runtime_problem()
 
     def node_problem(self) -> str:
-        return "" if self._facts is not None else "the node's facts"
+        return self.around.node_problem()
 
     def network_problem(self) -> str:
-        state = self._state
-        return "" if state is None or state.network_ready else (state.network_message or "not ready")
+        return self.around.network_problem()
 
     def occupied(self, worker: Worker) -> bool:
         return gate.occupied(worker, self.workers.values())
 
     def judge(self, worker: Worker) -> gate.Verdict:
-        if self._listed is None:
-            return "the runtime's first listing"
-        if self._facts is None:
-            return "the node's facts"
-        if self._node is None and not worker.static and not self.settings.standalone:
-            return "the Node object"  # a static pod does not wait for an API server that is away
-        offer = node.offer_of(self.settings, self._facts, self._state, self._node)
-        return self.nodelook.confirm(worker, gate.judge_worker(worker, self.workers, offer))
+        missing = self.around.admission_problem(worker)
+        if missing:
+            return missing
+        return self.nodelook.confirm(worker, gate.judge_worker(worker, self.workers, self.around.offer()))
 
     def make_room(self, worker: Worker, verdict: Preemption) -> None:
         make_room(worker, verdict, self.workers, self.env, self.touch)
@@ -393,6 +376,3 @@ class PodsRoom(Room):
     def tell_sets(self) -> None:
         for message in self.facts.news():
             self.send(message)
-
-    def _runtime_name(self) -> str:
-        return (self._state.name or "containerd") if self._state else ""

@@ -215,7 +215,7 @@ def test_a_restart_of_the_agent_shows_nowhere(fake: FakeCRI, tmp_path: Path, los
         world.want({**pod, "status": last})
         world.until(lambda: world.runner.link.of(m.PodAdmitted), "it to be admitted")
         world.until(lambda: world.waits_for(pod) == "" and world.status(pod), "it to be looked at")
-        world.until(lambda: world.runner.room._listed is not None, "a listing")
+        world.until(lambda: world.runner.room.around.listed is not None, "a listing")
         shown = [s.pod["status"] for s in world.runner.link.of(m.PodStatus)]
         assert {condition(s, "Ready")["status"] for s in shown} == {"True"}
         assert {s["containerStatuses"][0]["restartCount"] for s in shown} == {0}
