@@ -11,6 +11,7 @@ from kubelet_mp.host.cri_metrics import RuntimeMetrics
 from kubelet_mp.host.poddirs import PodDirs
 from kubelet_mp.model.clock import Clock
 from kubelet_mp.model.nodeview import NodeView
+from kubelet_mp.rooms.pods.apiclient import connect
 from kubelet_mp.rooms.pods.env import Env, EventSink
 from kubelet_mp.rooms.pods.images import Images
 from kubelet_mp.rooms.pods.metrics import PodMetrics
@@ -40,12 +41,3 @@ def build(settings: Settings, clock: Clock, runtime: Any, links: str, event: Eve
         PodDirs(settings.root_dir, config.pod_logs_dir, links), Pool("pod"), Slots(START_SLOTS * cores),
         Slots(STOP_SLOTS * cores, stale=STOP_STALE), event, metrics, NodeView(node_name=settings.node_name),
         api, RuntimeClasses(api.get if api else None, now))
-
-
-def connect(settings: Settings) -> Any:
-    """A client of the API server, None standalone, where its library is not even imported."""
-    if settings.standalone:
-        return None
-    from kubelet_mp.host.kubeapi import api_for
-
-    return api_for(settings, "pods")

@@ -53,7 +53,7 @@ class Env:
     event: EventSink
     metrics: PodMetrics
     node: NodeView
-    api: Any  # host.kubeapi.KubeApi, None standalone
+    api: Any  # apiclient.LateApi, None standalone
     classes: RuntimeClasses
 
 

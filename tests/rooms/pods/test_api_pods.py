@@ -253,3 +253,24 @@ def test_static_pods_need_no_api_server(fake: FakeCRI, tmp_path: Path) -> None:
         world.until(lambda: world.waits_for(other) == "the Node object", "the other to wait")
         world.runner.give(m.NodeObject({"metadata": {"labels": {}}}))
         world.until_running(other)
+
+
+@pytest.mark.parametrize(("policy", "reason"), [("OnFailure", "CrashLoopBackOff"), ("Never", "")])
+def test_a_failed_init_container(world: World, fake: FakeCRI, policy: str, reason: str) -> None:
+    fake.exits = {"i": 2}
+    pod = api_pod(init=[container("i")], restartPolicy=policy)
+    world.want(pod)
+    if policy == "Never":
+        world.until(lambda: world.finished(pod), "the end")
+        assert world.finished(pod)["status"]["phase"] == "Failed"
+        assert world.finished(pod)["status"]["containerStatuses"][0]["state"] == {
+            "waiting": {"reason": "PodInitializing"}}
+        return
+    world.until(lambda: world.waiting(pod, "i").get("reason") == reason, "the back-off")
+    assert world.status(pod)["phase"] == "Pending"
+    fake.exits = {"i": 0}
+    world.until(lambda: "crash back-off" in world.waits_for(pod), "the wait")
+    world.advance(11)
+    world.until_running(pod)
+    assert world.container(pod, "i")["restartCount"] == 2
+    assert condition(world.status(pod), "Initialized")["status"] == "True"
