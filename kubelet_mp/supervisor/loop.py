@@ -285,6 +285,7 @@ class Supervisor:
         for entry in self._entries.values():
             if entry.kill_at is not None and entry.child is not None and entry.kill_at <= now:
                 entry.kill_at = None
+                self._beats.set(entry.name, now)  # the time it has to be gone, before it is killed once more
                 entry.child.signal(signal.SIGKILL)
         if now - self._last_tick < TICK:
             return
@@ -304,6 +305,7 @@ class Supervisor:
         if entry.kill_at is None:
             self._log.error("a room hangs and is killed", hangs=entry.name, pid=entry.child.pid,
                             silent_s=round(now - self._beats.last(entry.name), 1))
+            entry.up = False
             entry.child.signal(signal.SIGABRT)
             entry.kill_at = now + restart.ABORT_PATIENCE
         return False
