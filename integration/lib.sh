@@ -54,8 +54,9 @@ need_python() {
   local base
   base=$(find_python) || { apt_install python3 python3-venv; base=$(find_python); } ||
     die "Python 3.11 or newer with its venv module is needed (Debian 12: python3-venv)"
-  # nothing is written into the tree, whoever owns it
+  # nothing is written into the tree, whoever owns it; byte code is kept as that of an installed package is
   export KUBELET_MP_CACHE=$CACHE PYTHONPYCACHEPREFIX=$CACHE/pycache PYTHONPATH=$TREE
+  unset PYTHONDONTWRITEBYTECODE
   PY=$("$base" -m integration.rig.venv) || exit 1
 }
 

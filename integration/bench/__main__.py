@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import os
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -17,7 +18,7 @@ from integration.rig.console import RigError, say
 from integration.rig.layout import Layout
 from integration.rig.runtime import Runtime, reserved, start
 
-PLACE = Layout("bench", "10.217.0.0/22")
+PLACE = layout.tests() if os.environ.get("KUBELET_MP_INSTANCE") else Layout("bench", "10.217.0.0/22")
 RESULTS = cache.TREE / "integration" / "bench" / "RESULTS.md"
 _ROUNDS = {1: 9, 30: 2}  # a few pods are done so fast that one round says little
 

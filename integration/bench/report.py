@@ -132,8 +132,8 @@ def _table(head: Sequence[str], lines: Sequence[Sequence[str]]) -> str:
 HEAD = """# What was measured
 
 Written by the commands of this folder with `--write`; each section by one run on an otherwise quiet machine.
-Straight CRI: the same pods by plain calls of the runtime, four at a time, without an agent. Deleted pods exit at once
-on SIGTERM. A ratio is the agent's time by the straight one.
+Straight CRI: the same pods, configured as the agent configures them, by plain calls of the runtime, four at a time,
+without an agent. Deleted pods exit at once on SIGTERM. A ratio is the agent's time by the straight one.
 """
 
 

@@ -22,7 +22,6 @@ from integration.rig.cri import Cri
 from integration.rig.runtime import Runtime
 
 ROOM_TITLE = re.compile(r"^kubelet-mp: (\S+)")
-CONTAINER_LINKS = Path("/var/log/containers")
 _LAST_PORT = 32767  # below the range from which the kernel takes local ports of connections
 
 
@@ -338,20 +337,18 @@ class Agent:
 
         Returns a line for each process of the agent that was still there after the supervisor's end.
         """
-        self._end()
+        self.end()
         orphans = [f"process {pid} {words}" for pid, words in self._orphans().items()]
         for pid in self.family():
             sweep.kill(pid)
         self._remove_pods()
         sweep.remove_cgroup(self.cgroup)
-        sweep.unmount(self.home)
-        for link in CONTAINER_LINKS.glob("*.log"):
-            if link.is_symlink() and link.readlink().is_relative_to(self.home):
-                link.unlink()  # the agent removes a link with its container; here the rig took the containers
+        sweep.after_agent(self.runtime.layout, self.home)
         shutil.rmtree(self.home, ignore_errors=True)
         return orphans
 
-    def _end(self) -> None:
+    def end(self) -> None:
+        """Stop the agent however it is, paused rooms too."""
         for pid in self.family():
             sweep.kill(pid, signal.SIGCONT)
         try:

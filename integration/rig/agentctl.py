@@ -105,7 +105,7 @@ class Control:
 
     def down(self) -> None:
         self.agent.stop()
-        for line in self.runtime.stop():
+        for line in self.runtime.stop(self.home):
             print(f"had to be removed by force: {line}", file=sys.stderr)
         shutil.rmtree(self.runtime.layout.log, ignore_errors=True)
 

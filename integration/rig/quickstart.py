@@ -156,7 +156,7 @@ To stop and remove all of it: {cache.TREE}/integration/quickstart stop
             say("stopping kubelet-mp")
             self.agent.stop()
         say("removing its pods, the private containerd and their folders")
-        left = self.runtime.stop()
+        left = self.runtime.stop(self.home)
         for line in left:
             say(f"had to be removed by force: {line}")
         shutil.rmtree(self.runtime.layout.log, ignore_errors=True)

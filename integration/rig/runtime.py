@@ -58,8 +58,8 @@ class Runtime:
         """Stop containerd alone: its pods go on running."""
         self._service().stop()
 
-    def stop(self) -> list[str]:
-        """Remove all pods, stop containerd, remove its folders.
+    def stop(self, agent: Path | None = None) -> list[str]:
+        """Remove all pods, what an agent with its home in `agent` leaves by design, containerd and its folders.
 
         Returns a line for each thing that an orderly end should have removed and did not; it is gone too.
         """
@@ -67,6 +67,8 @@ class Runtime:
             self.start_daemon()
             with self.cri() as client:
                 client.remove_all()
+            if agent:
+                sweep.after_agent(self.layout, agent)
             self.stop_daemon()
         poll(lambda: not sweep.shims(self.layout), 10)
         sweep.remove_bridge(self.layout)

@@ -154,6 +154,13 @@ def sweep(layout: Layout) -> None:
     remove_bridge(layout)
 
 
+def after_agent(layout: Layout, home: Path) -> None:
+    """What an agent that is stopped leaves by design: mounts below its root, and links to logs of its pods."""
+    unmount(home)
+    for link in _log_links(layout):
+        link.unlink(missing_ok=True)
+
+
 def remove_bridge(layout: Layout) -> None:
     """Delete the pods' bridge, which no CNI plugin ever does."""
     if Path(f"/sys/class/net/{layout.bridge}").exists():

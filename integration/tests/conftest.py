@@ -56,6 +56,8 @@ def agent(request: pytest.FixtureRequest) -> Iterator[AgentFactory]:
         return made[-1]
 
     yield make
+    for one in made:
+        one.end()  # all of them first: one would start again what the cleaning of another removes
     left = []
     for one in made:
         one.runtime.start_daemon()  # a test may have stopped it

@@ -69,7 +69,8 @@ class Node:
         a = self.agent
         self.check_containers()
         a.wait(lambda: a.status("calm").get("phase") == "Running", 10, "calm is shown Running")
-        assert a.container_status("calm")["restartCount"] == 0
+        status = a.container_status("calm")
+        assert (status["restartCount"], status["lastState"]) == (0, {}), status
 
     def told(self, *words: str) -> str:
         """Wait until `kubelet-mp pods` prints all of the words; return what it prints."""

@@ -6,6 +6,7 @@ import itertools
 import os
 import re
 import signal
+import subprocess
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -13,6 +14,7 @@ from typing import Any
 
 import pytest
 
+from integration.rig import sweep
 from integration.rig.agent import Agent
 from integration.rig.console import poll
 from integration.rig.manifests import container, pod
@@ -66,8 +68,9 @@ class Crowd:
     def check_nothing_happened(self) -> None:
         wanted = {*CROWD, self.guest}
         found = self.agent.wait(lambda: (pods := self.running()).keys() == wanted and pods, 10, "exactly these pods")
-        restarts = {name: [c["restartCount"] for c in found[name]["status"]["containerStatuses"]] for name in wanted}
-        assert set(map(tuple, restarts.values())) == {(0,)}, restarts
+        for name in wanted:
+            [status] = found[name]["status"]["containerStatuses"]
+            assert (status["restartCount"], status["lastState"], status["ready"]) == (0, {}, True), status
         for name, ids in self._ids.items():
             assert [c.id for c in self.agent.cri.containers(self.agent.full_name(name))] == ids, "created anew"
             assert [c.id for c in self.agent.cri.containers(self.agent.full_name(name), running=True)] == ids
@@ -159,3 +162,22 @@ def test_a_room_killed_amid_work(crowd, room):
 
 def _sandboxes(agent: Agent, pods: list[str]) -> list[Any]:
     return [box for name in pods for box in agent.cri.sandboxes(agent.full_name(name))]
+
+
+def test_a_process_that_the_runtime_lost_track_of(crowd):
+    """As a killed RunPodSandbox may leave one: it is killed when its pod has stopped, and the pod can end."""
+    agent = crowd.agent
+    agent.put("haunted", pod("haunted", container("c", *QUICK)))
+    agent.wait_running("haunted")
+    uid = agent.wait(lambda: agent.pod("haunted"), 10, "it is shown")["metadata"]["uid"]
+    [folder] = [found for root in sweep.cgroup_roots() for found in root.rglob(f"pod{uid}")][:1]
+    with subprocess.Popen(["sleep", "600"]) as ghost:
+        (folder / "cgroup.procs").write_text(str(ghost.pid))
+        agent.remove("haunted")
+        try:
+            assert ghost.wait(20) == -signal.SIGKILL
+        finally:
+            ghost.kill()
+    agent.wait(lambda: not _sandboxes(agent, ["haunted"]) and agent.pod("haunted") is None, 20, "the pod is gone")
+    assert f"which are killed: {ghost.pid}" in agent.log.read_text()
+    crowd.check_nothing_happened()

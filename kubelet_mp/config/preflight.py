@@ -170,6 +170,10 @@ _IGNORED: tuple[tuple[str, _Asked], ...] = (
     ("rotateCertificates", lambda s: s.kubelet.rotate_certificates),
     ("shutdownGracePeriod", lambda s: s.kubelet.shutdown_grace_period > 0),
     ("shutdownGracePeriodByPodPriority", lambda s: bool(s.kubelet.shutdown_grace_period_by_pod_priority)),
+    ("evictionHard", lambda s: "eviction_hard" in s.kubelet.model_fields_set and bool(s.kubelet.eviction_hard)),
+    ("evictionSoft", lambda s: bool(s.kubelet.eviction_soft)),
+    ("imageMaximumGCAge", lambda s: s.kubelet.image_maximum_gc_age > 0),
+    ("tlsCurvePreferences", lambda s: bool(s.kubelet.tls_curve_preferences)),
     ("tracing", lambda s: s.kubelet.tracing is not None),
     ("--image-credential-provider-config", lambda s: bool(s.image_credential_provider_config)),
 )

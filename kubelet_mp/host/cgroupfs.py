@@ -9,6 +9,7 @@ from __future__ import annotations
 import contextlib
 import errno
 import os
+import signal
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
@@ -79,16 +80,20 @@ def _controllers(mount: Mount) -> list[str]:
 
 
 class Cgroups:
-    """Acts on one hierarchy. `make` and `drop` are os.mkdir and os.rmdir; a test's tree has its own."""
+    """Acts on one hierarchy. `make` and `drop` are os.mkdir and os.rmdir; a test's tree has its own.
+
+    kill: sends SIGKILL to a process id, if `still` says that this is the process meant.
+    """
 
     def __init__(
         self,
         hierarchy: Hierarchy,
         make: Callable[[str], None] = os.mkdir,
         drop: Callable[[str], None] = os.rmdir,
+        kill: Callable[[int, Callable[[], bool]], None] | None = None,
     ) -> None:
         self.hierarchy = hierarchy
-        self._make, self._drop = make, drop
+        self._make, self._drop, self._kill = make, drop, kill or _kill
         self._delegated: set[str] = set()
 
     def exists(self, path: str) -> bool:
@@ -127,6 +132,13 @@ class Cgroups:
         for base in self.hierarchy.directories():
             for directory in _bottom_up(base + path):
                 found.update(map(int, (_read(f"{directory}/cgroup.procs") or "").split()))
+        return found
+
+    def kill(self, path: str) -> set[int]:
+        """Kill every process in the cgroup and below it. Returns the process ids; ends are not waited for."""
+        found = self.processes(path)
+        for pid in found:
+            self._kill(pid, lambda pid=pid: pid in self.processes(path))  # type: ignore[misc]
         return found
 
     def remove(self, path: str) -> bool:
@@ -218,6 +230,21 @@ class Cgroups:
                     raise _failed("remove", directory, error) from error
                 free = False
         return free
+
+
+def _kill(pid: int, still: Callable[[], bool]) -> None:
+    """For what a container left, never for a process of ours: those are the supervisor's children."""
+    try:
+        pidfd = os.pidfd_open(pid)
+    except ProcessLookupError:
+        return
+    try:
+        if still():  # the id may have gone to another process before it was held fast
+            signal.pidfd_send_signal(pidfd, signal.SIGKILL)  # noqa: TID251
+    except ProcessLookupError:
+        return  # it has just ended
+    finally:
+        os.close(pidfd)
 
 
 def _above(path: str) -> Iterator[str]:

@@ -86,33 +86,38 @@ def read_text(path: Path_, limit: int = TEXT_LIMIT) -> str:
     return read_limited(path, limit).decode("utf-8", "replace")
 
 
-def write_atomic(path: Path_, data: bytes, mode: int = 0o600) -> None:
+def write_atomic(path: Path_, data: bytes, mode: int = 0o600, *, durable: bool = True) -> None:
     """Replace the file by `data` so that a reader sees the old or the new content, after a crash too.
 
     Writes a temporary neighbour (dot-prefixed), flushes it to the disk and renames it. `mode` is not cut by
     the umask. Raises FileError; then the old content stands and no temporary file is left.
+
+    Not `durable`: nothing is flushed, so a power cut (not a crash of ours) may cost the newest content. For
+    what can be rebuilt and is written while containers start: each flush holds up the runtime's own.
     """
     target = Path(path)
     try:
         fd, temporary = tempfile.mkstemp(prefix=f".{target.name}.", dir=target.parent)
         try:
-            _write_and_flush(fd, data, mode)
+            _write(fd, data, mode, durable)
             os.replace(temporary, target)
         except BaseException:
             with contextlib.suppress(OSError):
                 os.unlink(temporary)
             raise
-        flush_directory(target.parent)
+        if durable:
+            flush_directory(target.parent)
     except OSError as error:
         raise FileError.of("write", path, error) from error
 
 
-def _write_and_flush(fd: int, data: bytes, mode: int) -> None:
+def _write(fd: int, data: bytes, mode: int, durable: bool) -> None:
     with open(fd, "wb") as file:
         file.write(data)
         os.fchmod(fd, mode)
         file.flush()
-        os.fsync(fd)
+        if durable:
+            os.fsync(fd)
 
 
 def flush_directory(path: Path_) -> None:

@@ -146,9 +146,8 @@ def _carry_last_state(
         status["lastState"] = {"terminated": ended}
     else:
         status["lastState"] = dict(old.get("lastState") or {})
-    own = (status["state"].get("terminated") or {}).get("containerID")
-    if own and (status["lastState"].get("terminated") or {}).get("containerID") == own:
-        status["lastState"] = {}  # it was shown as waiting: its own end is no state before itself
+    if (status["lastState"].get("terminated") or {}).get("containerID") == status["containerID"]:
+        status["lastState"] = {}  # it was shown as waiting, or seemed lost: its own end is no state before itself
 
 
 def _from_memory(

@@ -16,12 +16,13 @@ ROUTES: Mapping[str, tuple[str, ...]] = {
     # from pods
     "RelistPod": ("pleg",),
     "PodAdmitted": ("cgroups", "volumes", "probes"),
+    "PodStopping": ("probes",),
     "PodStopped": ("cgroups", "volumes", "probes"),
     "PodFinished": ("reporter",),
     "PodForgotten": ("cgroups", "volumes", "probes", "housekeeping", "reporter"),
     "AdmittedSet": ("cgroups", "volumes", "probes", "housekeeping"),
     "PodStatus": ("reporter", "http"),
-    "StatusSet": ("reporter", "http"),
+    "StatusSet": ("reporter", "http", "housekeeping"),
     "ProbeNow": ("probes",),
     # from cgroups and volumes
     "PodCgroupReady": ("pods",),

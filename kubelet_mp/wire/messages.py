@@ -156,6 +156,11 @@ class PodAdmitted(PodMessage):
 
 
 @dataclass(frozen=True, slots=True)
+class PodStopping(PodMessage):
+    """The pod's containers are being stopped: only its readiness is still of interest."""
+
+
+@dataclass(frozen=True, slots=True)
 class PodStopped(PodMessage):
     """No container of the pod runs any more and none will: free its volumes and cgroup.
 

@@ -1,13 +1,15 @@
 """A cgroup hierarchy in plain directories, so that the real code runs without a kernel's consent.
 
 `FakeTree.v2(tmp_path)` and `.v1(tmp_path)`; `.cgroups` is a host.cgroupfs.Cgroups on it. Control files appear
-with mkdir as the kernel makes them appear; rmdir is refused while cgroup.procs names a process.
+with mkdir as the kernel makes them appear; rmdir is refused while cgroup.procs names a process. No process is
+really killed: `.killed` lists those that would be.
 """
 
 from __future__ import annotations
 
 import errno
 import os
+from collections.abc import Callable
 from pathlib import Path
 
 from kubelet_mp.host.cgroupfs import Cgroups, Hierarchy
@@ -43,7 +45,8 @@ class FakeTree:
                 self._fill(root / name, *V1[name].items())
             (root / "cpuset/cpuset.cpus").write_text("0-1")
             (root / "cpuset/cpuset.mems").write_text("0")
-        self.cgroups = Cgroups(Hierarchy(version, mounts), self._mkdir, self._rmdir)
+        self.cgroups = Cgroups(Hierarchy(version, mounts), self._mkdir, self._rmdir, self._kill)
+        self.killed: list[int] = []
 
     @classmethod
     def v1(cls, root: Path) -> FakeTree:
@@ -60,6 +63,13 @@ class FakeTree:
     def put_process(self, path: str, pid: int | None) -> None:
         """Have a process in a cgroup, or with None none."""
         (self.root / path.lstrip("/") / "cgroup.procs").write_text(f"{pid}\n" if pid else "")
+
+    def _kill(self, pid: int, still: Callable[[], bool]) -> None:
+        """The process vanishes from every cgroup."""
+        assert still()
+        self.killed.append(pid)
+        for file in self.root.rglob("cgroup.procs"):
+            file.write_text("".join(f"{p}\n" for p in file.read_text().split() if int(p) != pid))
 
     def _mkdir(self, path: str) -> None:
         os.mkdir(path)

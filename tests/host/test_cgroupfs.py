@@ -1,9 +1,12 @@
 import os
+import signal
+import subprocess
 from pathlib import Path
 
 import pytest
 
 from kubelet_mp.errors import CgroupError, StartError
+from kubelet_mp.host import cgroupfs
 from kubelet_mp.host.cgroupfs import Cgroups, Hierarchy, detect
 from kubelet_mp.host.mounts import mount_table, parse_mountinfo
 from kubelet_mp.model.cgroupvalues import Setting, same, settings
@@ -119,6 +122,30 @@ def test_removal_goes_children_first_and_waits_for_processes(tmp_path: Path):
     assert tree.cgroups.remove(POD) is True
     assert not tree.cgroups.exists(POD) and tree.cgroups.children("/kubepods/burstable") == set()
     assert tree.cgroups.remove(POD) is True
+
+
+def test_what_is_left_in_a_cgroup_is_killed(tmp_path: Path):
+    tree = FakeTree.v1(tmp_path)
+    tree.cgroups.ensure(f"{POD}/container", ())
+    tree.cgroups.ensure("/other", ())
+    tree.put_process(f"memory{POD}/container", 77)
+    tree.put_process("memory/other", 78)
+    assert tree.cgroups.kill(POD) == {77} and tree.killed == [77]
+    assert tree.cgroups.remove(POD) is True and tree.cgroups.processes("/other") == {78}
+    assert tree.cgroups.kill(POD) == set()
+
+
+def test_only_the_process_that_is_meant_is_killed():
+    child = subprocess.Popen(["sleep", "60"])
+    try:
+        cgroupfs._kill(child.pid, lambda: False)
+        assert child.poll() is None
+        cgroupfs._kill(child.pid, lambda: True)
+        assert child.wait(10) == -signal.SIGKILL
+    finally:
+        child.kill()
+        child.wait()
+    cgroupfs._kill(child.pid, lambda: True)  # gone already: nothing to do
 
 
 @pytest.mark.parametrize(

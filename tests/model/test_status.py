@@ -128,6 +128,15 @@ def test_a_running_container_that_vanished_left_a_last_state():
     assert one(status(pod(), seen(), previous=first, deleting=True))["restartCount"] == 0
 
 
+def test_a_container_that_only_seemed_lost_has_no_end_behind_it():
+    """The runtime showed nothing for a while, and then the same container as before."""
+    before = status(pod(), seen(made("c")))
+    gone = status(pod(), PodRuntime("u1"), previous=before)
+    assert one(gone)["restartCount"] == 1 and one(gone)["lastState"]["terminated"]["containerID"] == "containerd://c0"
+    back = status(pod(), seen(made("c")), previous=gone)
+    assert (one(back)["restartCount"], one(back)["lastState"]) == (0, {}) and "running" in one(back)["state"]
+
+
 def test_readiness_and_startup_probes_gate():
     c = {"name": "c", "image": "i", "readinessProbe": {}, "startupProbe": {}}
     p = pod(containers=(c,))

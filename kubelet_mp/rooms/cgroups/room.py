@@ -206,7 +206,11 @@ class CgroupsRoom(Room):
         self.timers.after(delay, lambda: self._settle(uid) if uid in self._retries else None)
 
     def _free(self, uid: str) -> None:
-        """Remove the pod's cgroup and say so, or try again soon while processes are in it."""
+        """Remove the pod's cgroup and say so, or try again soon while processes are in it.
+
+        A runtime whose caller died amid RunPodSandbox may leave a sandbox running that it does not know any
+        more; as in upstream's, its processes are then killed.
+        """
         freeing = self._freeing.get(uid)
         if self._tree is None or freeing is None:
             return
@@ -223,6 +227,8 @@ class CgroupsRoom(Room):
         if problem:
             self.log.warning("pod cgroup not removed", uid=uid, err=problem)
             self.send(PodFreed(uid, self.name, problem))
+        if held and freeing.overdue(clock.monotonic()):
+            self._tree.kill(uid)
         self.timers.after(freeing.next_delay(), lambda: self._free_again(uid, freeing))
 
     def _free_again(self, uid: str, freeing: Freeing) -> None:

@@ -58,6 +58,10 @@ class PodTree:
                 held = (held or set()) | self._cgroups.processes(path)
         return held
 
+    def kill(self, pod_uid: str) -> set[int]:
+        """Kill what still runs in the pod's cgroup. Returns the process ids."""
+        return {pid for path in self._paths(pod_uid) for pid in self._cgroups.kill(path)}
+
     def sweep(self, keep: Iterable[str]) -> list[str]:
         """Remove cgroups of pods that are not in `keep` and hold no process. Returns their UIDs."""
         kept = set(keep)

@@ -120,4 +120,4 @@ class ContainerGC:
         def runs(container_id: str) -> bool:
             return bool(container_id) and any(one.startswith(container_id) for one in running)
 
-        logdirs.remove_links(logdirs.dangling_links(self._dirs.links), runs)
+        logdirs.remove_links(logdirs.dangling_links(self._dirs.links, self._dirs.logs), runs)

@@ -79,22 +79,34 @@ def _boxes(pod: PodStock, standing: Standing, removed: set[str]) -> tuple[Box, .
 
 
 class Census:
-    """Tells how pods stand, from what the pods room said.
+    """Tells how pods stand, from what the pods room said: a pod that is admitted, or that it still shows
+    (finished, or being taken down), is its business.
 
     A pod that was never wanted, as far as we know, is gone only when two passes in a row found it so: the
     runtime may show a new pod before we hear that it was admitted.
     """
 
     def __init__(self) -> None:
-        self._wanted: frozenset[str] = frozenset()
+        self._admitted: frozenset[str] = frozenset()
+        self._shown: frozenset[str] = frozenset()
         self._forgotten: set[str] = set()
         self._doubted: set[str] = set()
         self.ready = False
 
     def admitted(self, uids: frozenset[str], ready: bool) -> None:
-        self._forgotten |= self._wanted - uids
-        self._forgotten -= uids
-        self._wanted, self.ready = uids, ready
+        before, self._admitted, self.ready = self._wanted, uids, ready
+        self._left(before)
+
+    def shown(self, uids: frozenset[str]) -> None:
+        before, self._shown = self._wanted, uids
+        self._left(before)
+
+    @property
+    def _wanted(self) -> frozenset[str]:
+        return self._admitted | self._shown
+
+    def _left(self, before: frozenset[str]) -> None:
+        self._forgotten = (self._forgotten | before) - self._wanted
 
     def forgotten(self, uid: str) -> None:
         if uid not in self._wanted:

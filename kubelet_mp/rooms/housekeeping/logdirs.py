@@ -42,13 +42,23 @@ def remove_directories(paths: Iterable[str]) -> int:
     return removed
 
 
-def dangling_links(links_dir: str) -> dict[str, str]:
-    """Path → container id (as far as the name tells) of each link whose log is not there."""
+def dangling_links(links_dir: str, logs_dir: str) -> dict[str, str]:
+    """Path → container id (as far as the name tells) of each link into `logs_dir` whose log is not there.
+
+    Links to elsewhere belong to another agent of this machine.
+    """
     found = {}
     for entry in _scan(links_dir):
-        if entry.is_symlink() and entry.name.endswith(".log") and not os.path.exists(entry.path):
+        if entry.name.endswith(".log") and _leads_into(entry, logs_dir) and not os.path.exists(entry.path):
             found[entry.path] = entry.name[: -len(".log")].rpartition("-")[2]
     return found
+
+
+def _leads_into(entry: os.DirEntry[str], directory: str) -> bool:
+    try:
+        return os.readlink(entry.path).startswith(directory.rstrip("/") + "/")
+    except OSError:
+        return False
 
 
 def remove_links(links: dict[str, str], running: Callable[[str], bool]) -> int:

@@ -21,6 +21,7 @@ from kubelet_mp.wire.messages import (
     PodForgotten,
     PodRuntimeChanged,
     RelistDone,
+    StatusSet,
 )
 
 LINKS = "/var/log/containers"
@@ -57,6 +58,8 @@ class HousekeepingRoom(Room):
             self.inventory.listed(message.uids)
         elif isinstance(message, AdmittedSet):
             self.census.admitted(message.uids, message.ready)
+        elif isinstance(message, StatusSet):
+            self.census.shown(message.uids)
         elif isinstance(message, PodForgotten):
             self.census.forgotten(message.uid)
             self.gc.changed(message.uid)

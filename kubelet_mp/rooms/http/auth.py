@@ -10,8 +10,11 @@ import ssl
 from dataclasses import dataclass
 from typing import Any, Protocol
 
+from kubelet_mp import log
 from kubelet_mp.config import KubeletConfiguration
 from kubelet_mp.errors import StartError
+
+_log = log.get("http")
 
 VERBS = {"POST": "create", "GET": "get", "PUT": "update", "PATCH": "patch", "DELETE": "delete"}
 _SUBRESOURCES = {
@@ -88,6 +91,9 @@ class Gate:
         self._certificates = bool(kubelet.authentication.x509.client_ca_file)
         self._anonymous = kubelet.authentication.anonymous.enabled
         self.authorizer: Authorizer = AlwaysAllow()
+        if not (self._certificates or self._anonymous):
+            _log.warning("every request to the main port is answered 401: no way of authentication is enabled",
+                         fix="set authentication.x509.clientCAFile, or authentication.anonymous.enabled: true")
 
     def user(self, sock: Any) -> User | None:
         """Who is at the other end of the connection; None if nobody may be."""
@@ -106,8 +112,5 @@ def unsupported(kubelet: KubeletConfiguration) -> StartError | None:
     if kubelet.authorization.mode != "AlwaysAllow":
         return StartError(f"authorization.mode {kubelet.authorization.mode} is not supported yet",
                           "set authorization.mode: AlwaysAllow")
-    if not (kubelet.authentication.anonymous.enabled or kubelet.authentication.x509.client_ca_file):
-        return StartError("nobody could use port 10250: no way of authentication is enabled",
-                          "set authentication.x509.clientCAFile, or authentication.anonymous.enabled: true")
     return None
 

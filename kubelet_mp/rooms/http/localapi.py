@@ -58,7 +58,7 @@ def obstacles(state: State) -> list[str]:
     """What keeps the whole node from working, one sentence each."""
     found = []
     runtime, relist = state.runtime, state.relist
-    if runtime.observed and not runtime.ready:
+    if (runtime.observed or runtime.message) and not runtime.ready:
         found.append(f"the container runtime is not ready: {runtime.message}")
     elif runtime.observed and not runtime.network_ready:
         found.append(f"the pod network is not ready: {runtime.network_message}")

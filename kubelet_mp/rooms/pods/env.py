@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import threading
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
@@ -109,6 +110,15 @@ class Work:
 
     def event(self, type_: str, reason: str, message: str, field_path: str = "") -> None:
         self.env.event(self.pod, type_, reason, message, field_path)
+
+    @contextlib.contextmanager
+    def calling(self, method: str, what: str) -> Iterator[None]:
+        """While the runtime is at a call that may take long: say so to whoever asks what the pod waits for."""
+        self.waiting = f"the runtime to {what} ({method})"
+        try:
+            yield
+        finally:
+            self.waiting = ""
 
     def describe_wait(self) -> str:
         if self.turn.waiting:

@@ -35,6 +35,8 @@ class Facts:
     def _of_worker(self, worker: Worker, room: str) -> Iterator[m.Message]:
         if worker.stage in LIVE and worker.admitted and room in PREPARING:
             yield m.PodAdmitted(worker.uid, worker.pod)
+        if worker.stage is Stage.STOPPING and room == "probes":
+            yield m.PodStopping(worker.uid)
         if worker.stage is Stage.STOPPED and room in PREPARING and (
                 room not in FREED_BY or room not in worker.freed):
             yield m.PodStopped(worker.uid, None if worker.orphan else worker.pod)

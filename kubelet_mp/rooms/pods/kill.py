@@ -184,7 +184,8 @@ def stop_sandboxes(work: Work, sandboxes: Sequence[Sandbox]) -> None:
     for sandbox in sandboxes:
         work.turn.take()
         try:
-            work.env.runtime.stop_sandbox(sandbox.id)
+            with work.calling("StopPodSandbox", "stop its sandbox"):
+                work.env.runtime.stop_sandbox(sandbox.id)
         except RuntimeNotFound:
             continue
         finally:

@@ -38,7 +38,8 @@ class Pass:
         except Cancelled:
             outcome.retry = None
         except KubeletError as error:
-            outcome.problem, outcome.retry = str(error), self.retry_after
+            busy = start.still_busy(error)
+            outcome.problem, outcome.retry = str(error), start.BUSY_RETRY if busy else self.retry_after
         finally:
             self.work.turn.give_back()
             self.work.env.metrics.worker.labels(self.kind).observe(self.work.env.clock.monotonic() - begun)

@@ -274,6 +274,9 @@ class PodsRoom(Room):
         self.env.metrics.rejections.labels(rejection.reason).inc()
         self.pod_event(worker.pod, "Warning", rejection.reason, rejection.message)
 
+    def stop_begins(self, worker: Worker) -> None:
+        self.send(m.PodStopping(worker.uid))
+
     def stopped(self, worker: Worker) -> None:
         worker.freed.clear()
         self.send(m.PodStopped(worker.uid, None if worker.orphan else worker.pod))
@@ -364,7 +367,7 @@ class PodsRoom(Room):
 
     def _refresh_countdowns(self) -> None:
         for worker in self.workers.values():
-            if " s left" in worker.waiting_for or (worker.running and worker.running.work.turn.waiting):
+            if " s left" in worker.waiting_for or worker.running:
                 self.touch(worker)
 
     # ---- facts for the other rooms ----

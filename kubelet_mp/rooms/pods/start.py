@@ -6,10 +6,12 @@ Source: Kubernetes 1.37 pkg/kubelet/kuberuntime (createPodSandbox, startContaine
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
+from kubelet_mp import log
 from kubelet_mp.errors import ContainerConfigError, HostError, KubeletError, RuntimeCallError
+from kubelet_mp.host import subpaths
 from kubelet_mp.model import criname, podspec
 from kubelet_mp.model.dns import pod_dns
 from kubelet_mp.model.hostname import pod_hostname
@@ -30,6 +32,8 @@ from kubelet_mp.rooms.pods.images import StartFailure
 from kubelet_mp.rooms.pods.kill import Killer
 
 RETRY = 10.0  # s, stretched by the caller's jitter
+BUSY_RETRY = 1.0  # s, likewise, while the runtime undoes a call whose caller died
+_log = log.get("pods")
 
 
 @dataclass(slots=True)
@@ -40,6 +44,11 @@ class Place:
     config: Mapping[str, Any]
     ips: tuple[str, ...]
     handler: str = ""
+
+
+def still_busy(error: KubeletError) -> bool:
+    """Whether the runtime keeps the name for an earlier call, as it does when this room was killed amid one."""
+    return any(words in error.message for words in ("failed to reserve", "is reserved"))
 
 
 def plan_sandbox(work: Work, attempt: int, cgroup_parent: str, handler: str, *, warn: bool = False
@@ -66,7 +75,8 @@ def create_sandbox(work: Work, attempt: int, cgroup_parent: str) -> Place:
         work.env.dirs.make(work.namespace, work.name, work.uid)
         work.turn.take()
         begun = clock.monotonic()
-        sandbox_id = work.env.runtime.run_sandbox(config, handler)
+        with work.calling("RunPodSandbox", "set up its sandbox"):
+            sandbox_id = work.env.runtime.run_sandbox(config, handler)
         metrics.sandbox.labels(handler).observe(clock.monotonic() - begun)
     except KubeletError as error:
         _sandbox_failed(work, error, handler)
@@ -133,7 +143,8 @@ class Starter:
         container_id = self._create(container, config)
         self._event(container, "Normal", "Created", "Container created")
         try:
-            work.env.runtime.start_container(container_id)
+            with work.calling("StartContainer", f"start container {name}"):
+                work.env.runtime.start_container(container_id)
         except RuntimeCallError as error:
             text = _words(error).replace(container_id, name)
             raise StartFailure("RunContainerError", text, RETRY) from error
@@ -147,9 +158,12 @@ class Starter:
 
     def _create(self, container: Mapping[str, Any], config: dict[str, Any]) -> str:
         try:
-            return str(self.work.env.runtime.create_container(self.place.sandbox_id, config, self.place.config))
+            with self.work.calling("CreateContainer", f"create container {container['name']}"):
+                made = self.work.env.runtime.create_container(self.place.sandbox_id, config, self.place.config)
+            return str(made)
         except RuntimeCallError as error:
-            raise StartFailure("CreateContainerError", _words(error), RETRY) from error
+            hold = BUSY_RETRY if still_busy(error) else RETRY
+            raise StartFailure("CreateContainerError", _words(error), hold) from error
         finally:
             self.work.acted()
 
@@ -165,19 +179,28 @@ class Starter:
                 volumes={volume: MountedVolume(path) for volume, path in self.volumes.items()},
                 termination_log=work.env.dirs.make_termination_log(work.uid, name),
                 etc_hosts=self._etc_hosts())
-            self._refuse_subpaths(container, inputs)
+            inputs = replace(inputs, subpaths=self._prepare_subpaths(container, inputs))
             return container_config(work.pod, container, work.env.node, inputs)
         except ContainerConfigError as error:
             raise StartFailure("CreateContainerConfigError", error.message, RETRY) from error
         except HostError as error:
             raise StartFailure("CreateContainerConfigError", str(error), RETRY) from error
 
-    def _refuse_subpaths(self, container: Mapping[str, Any], inputs: ContainerInputs) -> None:
-        env = container_environment(self.work.pod, container, self.work.env.node, inputs)
-        for sub in subpaths_to_prepare(self.work.pod, container, env):
-            raise ContainerConfigError(
-                f'failed to prepare subPath for volumeMount "{sub.volume}" of container "{container["name"]}"',
-                "subPath is not supported yet")
+    def _prepare_subpaths(self, container: Mapping[str, Any], inputs: ContainerInputs) -> dict[int, str]:
+        """Position of the mount → what is bound for it. The message shown to users has no host path in it."""
+        work, name, ready = self.work, container["name"], {}
+        env = container_environment(work.pod, container, work.env.node, inputs)
+        for sub in subpaths_to_prepare(work.pod, container, env):
+            if sub.volume not in self.volumes:
+                continue  # container_config names it
+            target = subpaths.target_path(work.env.settings.root_dir, work.uid, sub.volume, name, sub.index)
+            try:
+                ready[sub.index] = subpaths.prepare(self.volumes[sub.volume], sub.path, target)
+            except HostError as error:
+                text = f'failed to prepare subPath for volumeMount "{sub.volume}" of container "{name}"'
+                _log.error(text, pod=f"{work.namespace}/{work.name}", err=str(error))
+                raise ContainerConfigError(text) from error
+        return ready
 
     def _etc_hosts(self) -> str | None:
         pod, node = self.work.pod, self.work.env.node

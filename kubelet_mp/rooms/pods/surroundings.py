@@ -48,18 +48,16 @@ class Surroundings:
 
     def runtime_name(self) -> str:
         """The scheme of container ids, "" while it is not known."""
-        return (self.state.name or "containerd") if self.state else ""
+        return self.state.name if self.state else ""
 
     # ---- what is missing, "" for nothing ----
 
     def runtime_problem(self) -> str:
+        if self.state is not None and not self.state.ready:
+            return self.state.message or "not ready"
         if self.listed is None:
             return "pods were not listed yet"
-        if self.state is None:
-            return "its health is not known yet"
-        if not self.state.ready:
-            return self.state.message or "not ready"
-        return self.list_problem
+        return "its health is not known yet" if self.state is None else self.list_problem
 
     def node_problem(self) -> str:
         return "" if self.facts is not None else "the node's facts"
@@ -71,7 +69,7 @@ class Surroundings:
     def admission_problem(self, worker: Worker) -> str:
         """A static pod does not wait for an API server that is away."""
         if self.listed is None:
-            return "the runtime's first listing"
+            return f"runtime: {self.runtime_problem()}"
         if self.facts is None:
             return "the node's facts"
         away = self.node is None and not worker.static and not self.settings.standalone

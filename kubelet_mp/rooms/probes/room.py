@@ -8,7 +8,7 @@ from typing import Any
 
 from kubelet_mp.host.cri import Runtime
 from kubelet_mp.model import clock
-from kubelet_mp.model.podspec import host_network, init_containers, metadata, regular_containers
+from kubelet_mp.model.podspec import host_network, init_containers, regular_containers
 from kubelet_mp.model.probes import (
     FAILURE,
     READINESS,
@@ -35,6 +35,7 @@ from kubelet_mp.wire.messages import (
     PodForgotten,
     PodRuntimeChanged,
     PodStopped,
+    PodStopping,
     ProbeNow,
     ProbeResult,
 )
@@ -67,6 +68,7 @@ class ProbesRoom(Room):
         self._pods: dict[str, Pod] = {}
         self._runtimes: dict[str, PodRuntime] = {}
         self._workers: dict[Key, Worker] = {}
+        self._stopping: set[str] = set()
         self._node_ips: tuple[str, ...] = ()
         self._born = clock.wall_time()
         self._threads = ThreadPoolExecutor(MAX_IN_FLIGHT, thread_name_prefix="probe")
@@ -90,6 +92,9 @@ class ProbesRoom(Room):
             case PodRuntimeChanged(uid, runtime):
                 self._runtimes[uid] = runtime
                 self._refresh(uid)
+            case PodStopping(uid):
+                self._stopping.add(uid)
+                self._refresh(uid)
             case PodStopped(uid) | PodForgotten(uid):
                 self._drop(uid)
             case AdmittedSet(uids):
@@ -104,6 +109,7 @@ class ProbesRoom(Room):
 
     def _drop(self, uid: str) -> None:
         self._pods.pop(uid, None)
+        self._stopping.discard(uid)
         self._runtimes.pop(uid, None)
         for key in [key for key in self._workers if key[0] == uid]:
             self._end(key)
@@ -129,13 +135,13 @@ class ProbesRoom(Room):
 
     def _wanted(self, pod: Pod, runtime: PodRuntime) -> dict[Key, tuple[Probe, dict[str, Any], Container]]:
         wanted = {}
-        stopping = bool(metadata(pod).get("deletionTimestamp"))
+        stopping = runtime.uid in self._stopping  # sidecars are probed to the end
         for container in [*regular_containers(pod), *(c for c in init_containers(pod) if is_sidecar(c))]:
             instance = runtime.latest(container["name"])
             if instance is None or not instance.running:
                 continue
             for probe in probes_of(container):
-                if probe.kind == READINESS or not stopping:
+                if probe.kind == READINESS or not stopping or is_sidecar(container):
                     wanted[(runtime.uid, container["name"], probe.kind)] = (probe, dict(container), instance)
         return wanted
 

@@ -14,7 +14,7 @@ from kubelet_mp.rooms.sources.source import Item, Reading, Source
 from kubelet_mp.rooms.sources.url import UrlSource
 from kubelet_mp.wire.messages import DesiredPod, DesiredSet, Message, SourceProblem
 
-COALESCE = 0.01  # s from an inotify event to the reading, so that a burst of files is read in one go
+COALESCE = 0.003  # s from an inotify event to the reading, so that a burst of files is read in one go
 
 
 def configured(settings: Settings) -> tuple[str, ...]:

@@ -144,6 +144,6 @@ def test_waits_grow_and_the_problem_is_told_once_after_a_while():
     freeing = Freeing(since=100.0)
     assert [freeing.next_delay() for _ in range(10)][-1] == 5.0
     assert freeing.news(100.0 + PATIENCE / 2, {7}) == ""
-    assert "processes: 7" in freeing.news(100.0 + PATIENCE, {7})
+    assert "killed: 7" in freeing.news(100.0 + PATIENCE, {7})
     assert freeing.news(101.0 + PATIENCE, {7}) == ""
     assert "8" in freeing.news(102.0 + PATIENCE, {8})

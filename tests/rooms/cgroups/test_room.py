@@ -123,6 +123,17 @@ def test_a_stopped_pod_is_freed_when_its_last_process_is_gone(tree: FakeTree, ro
     assert not tree.cgroups.exists("/kubepods/podtiny")
 
 
+def test_what_the_runtime_forgot_in_a_stopped_pod_is_killed(tree: FakeTree, room: RoomRunner):
+    room.give(PodAdmitted("tiny", TINY))
+    room.wait_for(PodCgroupReady)
+    tree.put_process("memory/kubepods/podtiny", 4)
+    room.give(PodStopped("tiny", TINY))
+    wait_until(lambda: [freed.problem for freed in room.link.of(PodFreed)][-1:] == [""], 10)
+    assert [freed.problem for freed in room.link.of(PodFreed)] == [
+        "the pod's cgroup still holds processes, which are killed: 4", ""]
+    assert tree.killed == [4] and not tree.cgroups.exists("/kubepods/podtiny")
+
+
 def test_an_unknown_stopped_pod_is_freed_at_once_and_again(room: RoomRunner):
     room.give(PodStopped("ghost", None))
     room.wait_for(PodFreed)

@@ -107,6 +107,16 @@ def test_a_pod_that_comes_back_is_wanted_again() -> None:
     assert census.standing("a") is Standing.WANTED
 
 
+def test_a_finished_pod_that_is_still_shown_is_not_ours() -> None:
+    census = Census()
+    census.admitted(frozenset({"a"}), True)
+    census.shown(frozenset({"a"}))
+    census.admitted(frozenset(), True)
+    assert census.standing("a") is Standing.WANTED
+    census.shown(frozenset())
+    assert census.standing("a") is Standing.GONE
+
+
 def test_the_census_forgets_who_left_no_traces() -> None:
     census = Census()
     census.admitted(frozenset({"a"}), True)

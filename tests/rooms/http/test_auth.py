@@ -42,7 +42,6 @@ def kubelet(anonymous: bool = True, webhook: bool = False, ca: str = "",
         (KubeletConfiguration(), "authentication.webhook.enabled: false"),
         (kubelet(webhook=True), "authentication.webhook.enabled: false"),
         (kubelet(mode="Webhook"), "authorization.mode: AlwaysAllow"),
-        (kubelet(anonymous=False), "anonymous.enabled: true"),
     ],
 )
 def test_what_is_not_implemented_is_refused_with_the_fix(configuration: KubeletConfiguration, fix: str) -> None:
@@ -54,6 +53,7 @@ def test_what_is_not_implemented_is_refused_with_the_fix(configuration: KubeletC
 def test_anonymous_requests() -> None:
     assert Gate(kubelet()).user(None) == ANONYMOUS
     assert Gate(kubelet(anonymous=False, ca="/ca")).user(None) is None
+    assert Gate(kubelet(anonymous=False)).user(None) is None  # everybody is answered 401, as upstream
 
 
 def test_the_user_of_a_certificate() -> None:

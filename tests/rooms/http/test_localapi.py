@@ -107,6 +107,8 @@ def test_what_hinders_everything_is_told() -> None:
     assert told(down, overdue)["obstacles"] == ["the container runtime is not ready: no answer",
                                                 "PLEG is not healthy: x"]
     assert told(RuntimeStateChanged(RuntimeState(ready=True, network_ready=True, observed=1.0)))["obstacles"] == []
+    never = RuntimeStateChanged(RuntimeState(message="no such socket"))
+    assert told(never)["obstacles"] == ["the container runtime is not ready: no such socket"]
 
 
 def test_rooms() -> None:

@@ -127,3 +127,28 @@ def test_a_pod_that_never_restarts_finishes_and_keeps_its_status(world: World, f
     assert fake.count("CreateContainer") == 1
     assert not world.forgotten(pod)
     assert world.container(pod)["state"]["terminated"]["reason"] == "Completed"
+
+
+def test_names_that_the_runtime_keeps_for_a_moment(world: World, fake: FakeCRI) -> None:
+    """Killed amid a call, the room finds the name taken by its own call of before: a matter of a second."""
+    reserved = 'failed to reserve {0} name "x": name "x" is reserved for "0123"'
+    fake.fail("RunPodSandbox", "UNKNOWN", reserved.format("sandbox"))
+    fake.fail("CreateContainer", "UNKNOWN", reserved.format("container"))
+    pod = make_pod()
+    world.want(pod)
+    world.until(lambda: "is reserved" in world.waits_for(pod), "the first refusal")
+    world.advance(2)
+    world.until(lambda: world.waiting(pod).get("reason") == "CreateContainerError", "the second refusal")
+    world.advance(2)
+    world.until_running(pod)
+
+
+def test_a_call_that_takes_long_is_named(world: World, fake: FakeCRI) -> None:
+    hang = fake.hang("RunPodSandbox")
+    pod = make_pod()
+    world.want(pod)
+    hang.reached()
+    world.advance(6)
+    world.until(lambda: world.waits_for(pod) == "the runtime to set up its sandbox (RunPodSandbox)", "the call")
+    hang.release()
+    world.until_running(pod)

@@ -133,6 +133,9 @@ def test_a_room_that_starts_anew_takes_its_pods_up_without_a_restart(fake: FakeC
         world.want(pod)
         world.until(lambda: world.forgotten(gone), "the pod whose manifest is gone to go")
         world.until_running(pod)
+        told = [s.pod["status"]["containerStatuses"][0] for s in world.runner.link.of(m.PodStatus)
+                if s.uid == pod["metadata"]["uid"]]
+    assert {(one["ready"], one["restartCount"]) for one in told} == {(True, 0)}  # Ready does not flap
     assert fake.count("StartContainer") == starts
     assert {r.timeout for r in fake.requests("StopContainer")} == {9}
     assert len(fake.sandboxes) == 1

@@ -9,7 +9,15 @@ from kubelet_mp.config import Settings
 from kubelet_mp.model import clock
 from kubelet_mp.model.runtime import Container, PodRuntime, Sandbox, State
 from kubelet_mp.rooms.probes.room import ProbesRoom
-from kubelet_mp.wire.messages import Event, NodeFacts, PodAdmitted, PodRuntimeChanged, PodStopped, ProbeResult
+from kubelet_mp.wire.messages import (
+    Event,
+    NodeFacts,
+    PodAdmitted,
+    PodRuntimeChanged,
+    PodStopped,
+    PodStopping,
+    ProbeResult,
+)
 from tests.fakes.link import RoomRunner
 from tests.support import wait_until
 
@@ -87,6 +95,14 @@ def test_liveness_waits_for_startup_and_a_hanging_probe_delays_no_other(server, 
     room.wait_for(ProbeResult, result("startup", "success"))
     room.wait_for(ProbeResult, result("readiness", "success"))
     assert server.asked["/hang"] == 1
+
+
+def test_of_a_pod_that_stops_only_readiness_is_probed(server, room):
+    room.give(PodAdmitted("u1", pod(livenessProbe=probe(server, "/l"), readinessProbe=probe(server, "/r"))), running())
+    room.wait_for(ProbeResult, result("liveness", "success"))
+    room.give(PodStopping("u1"))
+    wait_until(lambda: {key[2] for key in room.run_here(lambda: list(room.room._workers))} == {"readiness"}, 5,
+               "liveness to end")
 
 
 def test_a_new_instance_is_probed_afresh_and_a_stopped_pod_is_not(server, room):
