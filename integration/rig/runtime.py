@@ -70,7 +70,11 @@ class Runtime:
             if agent:
                 sweep.after_agent(self.layout, agent)
             self.stop_daemon()
-        poll(lambda: not sweep.shims(self.layout), 10)
+        if not poll(lambda: not sweep.shims(self.layout), 5) and self._has_state():
+            # containerd loses track of a pod whose caller was killed amid RunPodSandbox, until it starts again
+            self.start_daemon()
+            self.stop_daemon()
+            poll(lambda: not sweep.shims(self.layout), 10)
         sweep.remove_bridge(self.layout)
         sweep.remove_cgroup(self.layout.cgroup)
         left = sweep.leftovers(self.layout)

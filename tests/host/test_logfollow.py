@@ -157,8 +157,10 @@ def test_a_truncated_log_is_read_from_its_start(log: Log) -> None:
 def test_two_readers_and_a_writer_under_real_rotation(log: Log) -> None:
     """A writer in its own thread, as a runtime would be: it writes to what it has open."""
     stop = threading.Event()
+    waiting: set[int] = set()  # readers that have the log open and are at its end
 
     def write() -> None:
+        wait_until(lambda: len(waiting) == 2, 10, "both readers at the end")
         for turn in range(4):
             log.add(300)
             log.rotate()
@@ -167,6 +169,7 @@ def test_two_readers_and_a_writer_under_real_rotation(log: Log) -> None:
 
     class Patient(Scripted):
         def changed(self, seconds: float) -> bool:
+            waiting.add(id(self))
             self._pause.wait(0.001)
             return True
 
