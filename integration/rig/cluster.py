@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import shutil
+import signal
 import ssl
 import urllib.error
 import urllib.parse
@@ -22,6 +23,8 @@ from integration.rig.service import Service
 _HTTPS = 443
 _NOT_FOUND = 404
 _DEFAULT = "default"
+# it would wait a minute for its watches to end; etcd has everything that it has answered for
+_STOP = {API: signal.SIGKILL}
 
 
 class Cluster:
@@ -53,10 +56,9 @@ class Cluster:
         self.network.add(self.plan.address)
         self._credentials()
         self._service(ETCD).start()
-        self.start_api()
+        self._start_api()
         self.kubectl("apply", "-f", "-", text=bootstrap.roles())
-        for name in (CONTROLLERS, SCHEDULER):
-            self._service(name).start()
+        self._start_clients()
         self.wait(self._can_create_pods, 60, "the controllers made the default service account", CONTROLLERS)
         say(f"Kubernetes {self.get('/version')['gitVersion']} is up at {self.plan.server}")
         return self
@@ -79,22 +81,30 @@ class Cluster:
         return sweep.processes(f"{self.data}/etcd", f"{self.plan.pki}/", f"kubeconfig={self.data}/")
 
     def start_api(self) -> None:
-        """Start the API server and wait until it is ready."""
+        """Start the API server again and wait until it is ready; harmless when it runs."""
+        self._start_api()
+        self._start_clients()  # the controllers end when the API server goes away while they start
+
+    def _start_api(self) -> None:
         self._service(API).start()
         self.wait(self._ready, 90, "the API server is ready", API)
 
+    def _start_clients(self) -> None:
+        for name in (CONTROLLERS, SCHEDULER):
+            self._service(name).start()
+
     def stop_api(self) -> None:
-        """Stop the API server alone, as in an outage."""
-        self._service(API).stop()
+        """Stop the API server alone, at once, as in an outage."""
+        self._service(API).stop(number=_STOP[API])
 
     def restart(self, name: str, **changed: str) -> None:
         """Start one program anew with other values of some flags, as in cluster_signing_duration="2m"."""
         words = {flag.replace("_", "-"): value for flag, value in changed.items()}
         self._changed[name] = self._changed.get(name, {}) | words
-        self._service(name).stop()
+        self._service(name).stop(number=_STOP.get(name, signal.SIGTERM))
         self._service(name).start()
         if name == API:
-            self.wait(self._ready, 90, "the API server is ready", API)
+            self.start_api()
 
     # -- credentials
 
@@ -263,7 +273,7 @@ class Cluster:
 
     def _end(self, name: str) -> str:
         try:
-            self._service(name).stop()
+            self._service(name).stop(number=_STOP.get(name, signal.SIGTERM))
         except RigError as error:
             return str(error)
         return ""

@@ -36,7 +36,8 @@ def nodes(cluster: Cluster) -> Iterator[set[str]]:
     names: set[str] = set()
     yield names
     cluster.start_api()  # a test may have stopped it
-    cluster.kubectl("delete", "node", "--ignore-not-found", *sorted(names))
+    for name in sorted(names):
+        cluster.kubectl("delete", "node", "--ignore-not-found", name)
 
 
 @pytest.fixture
