@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -16,6 +17,10 @@ from integration.rig.runtime import Runtime
 from integration.rig.upstream import UpstreamKubelet
 
 NodeFactory = Callable[..., Agent]
+
+# The same tests for either: KUBELET_MP_NODE=kubelet-mp, or =upstream to see what upstream does.
+# Upstream is the default for as long as the agent refuses --kubeconfig.
+_UPSTREAM = os.environ.get("KUBELET_MP_NODE", "upstream") == "upstream"
 
 
 @pytest.fixture(scope="session")
@@ -48,7 +53,12 @@ def node(cluster: Cluster, nodes: set[str], agent: Callable[..., Agent]) -> Node
     """
 
     def make(
-        name: str = "node-1", *, upstream: bool = False, start: bool = True, kubeconfig: Path | None = None, **more: Any
+        name: str = "node-1",
+        *,
+        upstream: bool = _UPSTREAM,
+        start: bool = True,
+        kubeconfig: Path | None = None,
+        **more: Any,
     ) -> Agent:
         nodes.add(name)
         made = agent(
