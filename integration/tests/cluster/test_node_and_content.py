@@ -58,7 +58,7 @@ def test_events_tell_a_pods_story(cluster: Cluster, node, namespace):
 
 
 def test_a_static_pod_has_a_mirror(cluster: Cluster, node):
-    made = node()
+    made = node(config={"fileCheckFrequency": "1s", "syncFrequency": "10s"})
     made.put("fixed", pod("fixed", says("x")))
     name, path = made.full_name("fixed"), f"/api/v1/namespaces/default/pods/{made.full_name('fixed')}"
 
@@ -88,7 +88,7 @@ def test_configuration_reaches_environment_and_files(cluster: Cluster, node, nam
         "apiVersion": "v1", "kind": "Service", "metadata": {"name": "front", "namespace": namespace},
         "spec": {"ports": [{"port": 80}], "selector": {"app": "none"}},
     })
-    script = "env; cat /config/key /secret/key /all/labels /all/token /all/key; sleep 3600"
+    script = "env; cat /config/key /secret/key /all/labels /all/token /all/key; echo END; sleep 3600"
     reader = shell("c", script, volumeMounts=[mounted(name, f"/{name}") for name in ("config", "secret", "all")])
     reader["envFrom"] = [{"configMapRef": {"name": "plain"}, "prefix": "FROM_"}]
     reader["env"] = [
@@ -108,7 +108,12 @@ def test_configuration_reaches_environment_and_files(cluster: Cluster, node, nam
     ]
     cluster.apply(workloads.placed(pod("reader", reader, volumes=volumes), namespace, app="reader"))
     cluster.wait_pods(namespace, 1)
-    text = cluster.wait(lambda: cluster.kubectl("logs", "-n", namespace, "reader"), 20, "it prints")
+
+    def printed() -> str:
+        log = cluster.kubectl("logs", "-n", namespace, "reader")
+        return log if "END" in log else ""
+
+    text = cluster.wait(printed, 20, "it prints")
     assert {"FROM_key=plain-one", "SECRET=hidden-one", "FRONT_SERVICE_PORT=80"} <= set(text.splitlines())
     assert "plain-onehidden-one" in text and 'app="reader"' in text and "NONE=" not in text
     [token] = [word for line in text.splitlines() for word in line.split('"') if word.count(".") == 2 and "eyJ" in word]
