@@ -8,7 +8,6 @@ import os
 import re
 import shutil
 import signal
-import socket
 import ssl
 import subprocess
 import sys
@@ -19,33 +18,10 @@ from typing import Any
 from integration.rig import cache, sweep
 from integration.rig.console import RigError, poll
 from integration.rig.cri import Cri
+from integration.rig.ports import free_port
 from integration.rig.runtime import Runtime
 
 ROOM_TITLE = re.compile(r"^kubelet-mp: (\S+)")
-_LAST_PORT = 32767  # below the range from which the kernel takes local ports of connections
-
-
-def free_port() -> int:
-    """A TCP port of the loopback that nobody listens on, below the range of outgoing connections."""
-    for port in range(20000 + os.getpid() % 5000, _LAST_PORT):
-        if port not in _given and may_listen(port):
-            _given.add(port)
-            return port
-    raise RigError("no free TCP port")
-
-
-_given: set[int] = set()
-
-
-def may_listen(port: int) -> bool:
-    """Whether nobody listens on a TCP port of this machine."""
-    with socket.socket() as probe:
-        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        try:
-            probe.bind(("0.0.0.0", port))
-        except OSError:
-            return False
-    return True
 
 
 def merge(base: Mapping[str, Any], change: Mapping[str, Any]) -> dict[str, Any]:
@@ -84,8 +60,12 @@ class Agent:
         node: str = "node-1",
         config: Mapping[str, Any] | None = None,
         flags: Sequence[str] = (),
+        kubeconfig: Path | None = None,
+        address: str = "127.0.0.1",
     ) -> None:
-        self.runtime, self.home, self.node, self.flags = runtime, home, node, list(flags)
+        """`kubeconfig` makes it a node of a cluster; then `address` is the node's, else only where it listens."""
+        self.runtime, self.home, self.node, self.address = runtime, home, node, address
+        self.flags = [*_cluster_flags(kubeconfig, address), *flags]
         self.manifests, self.root, self.pod_logs = home / "manifests", home / "root", home / "pod-logs"
         self.log, self.config_file = home / "kubelet.log", home / "config.yaml"
         self.cgroup = f"{runtime.layout.cgroup}/{home.name}"
@@ -116,7 +96,7 @@ class Agent:
             "authorization": {"mode": "AlwaysAllow"},
             "failCgroupV1": False,
             "failSwapOn": False,
-            "address": "127.0.0.1",
+            "address": self.address,
             **self.ports,
         }
 
@@ -215,13 +195,13 @@ class Agent:
         self, path: str, *, port: str = "port", timeout: float = 10, headers: Mapping[str, str] | None = None
     ) -> tuple[int, bytes]:
         """GET a path from one of the agent's ports: `port` (TLS), `readOnlyPort`, `healthzPort`."""
-        number = self.config[port]
+        number, host = self.config[port], "127.0.0.1" if port == "healthzPort" else self.config["address"]
         client: http.client.HTTPConnection
         if port == "port":
             trust_any = ssl._create_unverified_context()
-            client = http.client.HTTPSConnection("127.0.0.1", number, timeout=timeout, context=trust_any)
+            client = http.client.HTTPSConnection(host, number, timeout=timeout, context=trust_any)
         else:
-            client = http.client.HTTPConnection("127.0.0.1", number, timeout=timeout)
+            client = http.client.HTTPConnection(host, number, timeout=timeout)
         try:
             client.request("GET", path, headers=dict(headers or {}))
             answer = client.getresponse()
@@ -369,6 +349,10 @@ class Agent:
         if self._cri:
             self._cri.close()
             self._cri = None
+
+
+def _cluster_flags(kubeconfig: Path | None, address: str) -> list[str]:
+    return ["--kubeconfig", str(kubeconfig), "--node-ip", address] if kubeconfig else []
 
 
 def _session(entry: Path) -> int:

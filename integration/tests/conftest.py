@@ -41,18 +41,25 @@ def debian_runtime() -> Iterator[Runtime]:
     yield from _session_runtime(layout.debian_tests(), layout.debian_binaries())
 
 
+@pytest.fixture(scope="session")
+def second_runtime() -> Iterator[Runtime]:
+    """A second containerd 2, for a second node."""
+    yield from _session_runtime(layout.second_node(), layout.built_binaries())
+
+
 @pytest.fixture
 def agent(request: pytest.FixtureRequest) -> Iterator[AgentFactory]:
     """Make an agent: `agent(config={…}, flags=[…], node=…, runtime=…)`; it is not started yet.
 
     Without `runtime` it runs on the session's containerd 2. All are stopped and cleaned after the test.
+    `kind` is another class with the same interface.
     """
     made: list[Agent] = request.node.stash.setdefault(_AGENTS, [])
 
-    def make(runtime: Runtime | None = None, **options: Any) -> Agent:
+    def make(runtime: Runtime | None = None, *, kind: type[Agent] = Agent, **options: Any) -> Agent:
         where: Runtime = runtime or request.getfixturevalue("runtime")
         home = where.layout.data / "agents" / f"{_word(request.node.name)}-{len(made)}"
-        made.append(Agent(where, home, **options))
+        made.append(kind(where, home, **options))
         return made[-1]
 
     yield make

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import signal
 
-from integration.rig.agent import free_port
 from integration.rig.manifests import pod
+from integration.rig.ports import free_port
 
 
 def test_a_good_and_a_bad_configuration(agent):

@@ -18,6 +18,7 @@ ROUTES: Mapping[str, tuple[str, ...]] = {
     "PodAdmitted": ("cgroups", "volumes", "probes"),
     "PodStopping": ("probes",),
     "PodStopped": ("cgroups", "volumes", "probes"),
+    "PodFinished": ("reporter",),
     "PodForgotten": ("cgroups", "volumes", "probes", "housekeeping", "reporter"),
     "AdmittedSet": ("cgroups", "volumes", "probes", "housekeeping"),
     "PodStatus": ("reporter", "http"),
@@ -30,6 +31,8 @@ ROUTES: Mapping[str, tuple[str, ...]] = {
     "NodeFacts": ("pods", "volumes", "probes", "http", "reporter"),
     # from probes
     "ProbeResult": ("pods",),
+    # from reporter
+    "NodeObject": ("pods", "sources", "volumes", "http"),
     # from everyone
     "Event": ("reporter",),
     "Timeline": ("http",),

@@ -172,6 +172,17 @@ class PodStopped(PodMessage):
 
 
 @dataclass(frozen=True, slots=True)
+class PodFinished(PodMessage):
+    """Nothing of the pod runs, its last status was sent, and its volumes and cgroup are freed.
+
+    To the reporter: a pod with a deletionTimestamp may now be deleted from the API server (once the API has its
+    terminal phase). Sent again when the pod's object changed, and on replay.
+    """
+
+    pod: Pod
+
+
+@dataclass(frozen=True, slots=True)
 class PodForgotten(PodMessage):
     """The pod is finished with and its worker is gone; whoever keeps something of it drops it."""
 
@@ -254,6 +265,13 @@ class NodeFacts(Message):
     driver: str
     capacity: Mapping[str, int]
     allocatable: Mapping[str, int]
+
+
+@dataclass(frozen=True, slots=True)
+class NodeObject(Message):
+    """The newest core/v1 Node object of this node, from the API server."""
+
+    node: dict[str, Any]
 
 
 # ---- probes --------------------------------------------------------------------------------------------

@@ -1,8 +1,9 @@
+import dataclasses
 from typing import Any
 
 import pytest
 
-from kubelet_mp.model.admission import NodeOffer, host_ports, judge
+from kubelet_mp.model.admission import NodeOffer, Preemption, Rejection, host_ports, judge
 
 OFFER = NodeOffer(node_name="node", allocatable={"cpu": 2000, "memory": 1 << 30, "pods": 3},
                   labels={"disk": "ssd", "n": "5"}, unsafe_sysctls=("net.core.*", "kernel.msgmax"))
@@ -12,6 +13,10 @@ def pod(requests: dict[str, str] | None = None, ports: list[dict[str, Any]] | No
         ) -> dict[str, Any]:
     box = {"name": "c", "image": "i", "resources": {"requests": requests or {}}, "ports": ports or []}
     return {"metadata": {"name": "p", "namespace": "default", "uid": "u"}, "spec": {"containers": [box], **spec}}
+
+
+def reason_of(verdict: Rejection | Preemption | None) -> str:
+    return verdict.reason if isinstance(verdict, Rejection) else ""
 
 
 def test_what_fits_is_admitted() -> None:
@@ -29,7 +34,7 @@ def test_what_fits_is_admitted() -> None:
 ])
 def test_what_does_not_fit(candidate: Any, others: Any, reason: str, text: str) -> None:
     verdict = judge(candidate, others, OFFER)
-    assert verdict is not None
+    assert isinstance(verdict, Rejection)
     assert (verdict.reason, verdict.message) == (reason, f"Pod was rejected: {text}")
 
 
@@ -46,7 +51,7 @@ def test_extended_resources_that_the_node_lacks_are_ignored() -> None:
 ])
 def test_host_ports(one: Any, other: Any, clash: bool) -> None:
     verdict = judge(pod(ports=[one]), [pod(ports=[other])], OFFER)
-    assert (verdict.reason if verdict else "") == ("NodePorts" if clash else "")
+    assert reason_of(verdict) == ("NodePorts" if clash else "")
 
 
 def test_ports_of_sidecars_count() -> None:
@@ -75,15 +80,84 @@ def expression(operator: str, key: str, *values: str) -> dict[str, Any]:
 ])  # fmt: skip
 def test_node_and_platform(spec: Any, reason: str) -> None:
     verdict = judge(pod(**spec), [], OFFER)
-    assert (verdict.reason if verdict else "") == reason
+    assert reason_of(verdict) == reason
 
 
 @pytest.mark.parametrize(("name", "spec", "text"), [
     ("kernel.shm_rmid_forced", {}, ""), ("net/ipv4/tcp_rmem", {}, ""), ("net.core.somaxconn", {}, ""),
     ("kernel.msgmax", {}, ""), ("kernel.msgmnb", {}, 'forbidden sysctl: "kernel.msgmnb" not allowlisted'),
     ("net.ipv4.tcp_rmem", {"hostNetwork": True},
-     'forbidden sysctl: "net.ipv4.tcp_rmem" not allowed with hostNetwork enabled'),
+     'forbidden sysctl: "net.ipv4.tcp_rmem" not allowed with host net enabled'),
 ])
 def test_sysctls(name: str, spec: Any, text: str) -> None:
     verdict = judge(pod(securityContext={"sysctls": [{"name": name, "value": "1"}]}, **spec), [], OFFER)
-    assert (verdict.text if verdict else "") == text
+    assert (verdict.text if isinstance(verdict, Rejection) else "") == text
+
+
+NO_EXECUTE = {"key": "broken", "value": "yes", "effect": "NoExecute"}
+
+
+@pytest.mark.parametrize(("tolerations", "taint", "admitted"), [
+    ([], NO_EXECUTE, False), ([], {**NO_EXECUTE, "effect": "NoSchedule"}, True),
+    ([{"operator": "Exists"}], NO_EXECUTE, True), ([{"key": "broken", "operator": "Exists"}], NO_EXECUTE, True),
+    ([{"key": "broken", "value": "yes"}], NO_EXECUTE, True), ([{"key": "broken", "value": "no"}], NO_EXECUTE, False),
+    ([{"operator": "Exists", "effect": "NoSchedule"}], NO_EXECUTE, False),
+    ([{"key": "other", "operator": "Exists", "effect": "NoExecute"}], NO_EXECUTE, False),
+])  # fmt: skip
+def test_taints(tolerations: Any, taint: Any, admitted: bool) -> None:
+    offer = dataclasses.replace(OFFER, taints=(taint,))
+    verdict = judge(pod(tolerations=tolerations), [], offer)
+    assert reason_of(verdict) == ("" if admitted else "TaintToleration")
+    if not admitted:
+        assert isinstance(verdict, Rejection)
+        assert verdict.text == "Predicate TaintToleration failed: node(s) had taints that the pod didn't tolerate"
+    static = pod()
+    static["metadata"]["annotations"] = {"kubernetes.io/config.source": "file"}
+    assert judge(static, [], offer) is None
+
+
+def test_the_order_of_reasons() -> None:
+    offer = dataclasses.replace(OFFER, taints=(NO_EXECUTE,), apparmor=False)
+    profile = {"appArmorProfile": {"type": "RuntimeDefault"}}
+    bad = pod({"cpu": "9"}, nodeName="else", nodeSelector={"x": "y"}, os={"name": "windows"},
+              securityContext={"sysctls": [{"name": "vm.swappiness", "value": "1"}], **profile})
+    bad["metadata"]["labels"] = {"kubernetes.io/os": "windows"}
+    cures: list[tuple[str, Any]] = [
+        ("SysctlForbidden", lambda: bad["spec"]["securityContext"].pop("sysctls")),
+        ("PodOSSelectorNodeLabelDoesNotMatch", lambda: bad["metadata"].pop("labels")),
+        ("PodOSNotSupported", lambda: bad["spec"].pop("os")),
+        ("OutOfcpu", lambda: bad["spec"]["containers"][0].pop("resources")),
+        ("NodeAffinity", lambda: bad["spec"].pop("nodeSelector")), ("NodeName", lambda: bad["spec"].pop("nodeName")),
+        ("TaintToleration", lambda: bad["spec"].update(tolerations=[{"operator": "Exists"}])),
+        ("AppArmor", lambda: bad["spec"].pop("securityContext")), ("", lambda: None),
+    ]
+    for reason, cure in cures:
+        assert reason_of(judge(bad, [], offer)) == reason
+        cure()
+
+
+def test_what_the_features_and_the_host_refuse() -> None:
+    plain = dataclasses.replace(OFFER, apparmor=False, pod_level_resources=False)
+    whole = pod(resources={"limits": {"cpu": "1"}})
+    assert reason_of(judge(whole, [], plain)) == "PodLevelResourcesNotSupported"
+    assert judge(whole, [], OFFER) is None
+    assert judge(pod(securityContext={"appArmorProfile": {"type": "Unconfined"}}), [], plain) is None
+    old = pod()
+    old["metadata"]["annotations"] = {"container.apparmor.security.beta.kubernetes.io/c": "runtime/default"}
+    verdict = judge(old, [], plain)
+    assert isinstance(verdict, Rejection)
+    assert verdict.text == "Cannot enforce AppArmor: AppArmor is not enabled on the host"
+
+
+def test_a_safe_sysctl_of_a_newer_kernel_is_not_safe_on_this_one() -> None:
+    old = dataclasses.replace(OFFER, kernel=(4, 4))
+    wish = pod(securityContext={"sysctls": [{"name": "net.ipv4.tcp_rmem", "value": "1 2 3"}]})
+    assert reason_of(judge(wish, [], old)) == "SysctlForbidden"
+    assert judge(wish, [], dataclasses.replace(OFFER, kernel=(4, 15))) is None
+
+
+def test_an_extended_resource_that_the_node_has_is_counted() -> None:
+    offer = dataclasses.replace(OFFER, allocatable={**OFFER.allocatable, "example.com/gpu": 1})
+    wish = pod({"example.com/gpu": "1"})
+    assert judge(wish, [], offer) is None
+    assert reason_of(judge(wish, [wish], offer)) == "OutOfexample.com/gpu"

@@ -11,10 +11,12 @@ from kubelet_mp.host.cri_metrics import RuntimeMetrics
 from kubelet_mp.host.poddirs import PodDirs
 from kubelet_mp.model.clock import Clock
 from kubelet_mp.model.nodeview import NodeView
+from kubelet_mp.rooms.pods.apiclient import connect
 from kubelet_mp.rooms.pods.env import Env, EventSink
 from kubelet_mp.rooms.pods.images import Images
 from kubelet_mp.rooms.pods.metrics import PodMetrics
 from kubelet_mp.rooms.pods.pool import Pool
+from kubelet_mp.rooms.pods.runtimeclass import RuntimeClasses
 from kubelet_mp.rooms.pods.slots import Slots
 
 START_SLOTS = 2  # heavy calls at once, for each core
@@ -22,8 +24,13 @@ STOP_SLOTS = 8  # StopContainer calls at once, for each core
 STOP_STALE = 1.0  # s after which one that merely waits for a grace period no longer counts
 
 
-def build(settings: Settings, clock: Clock, runtime: Any, links: str, event: EventSink) -> Env:
-    """`runtime` None: a client of the configured endpoint, which opens its channel with the first call."""
+def build(settings: Settings, clock: Clock, runtime: Any, links: str, event: EventSink,
+          api: Any = None) -> Env:
+    """`runtime` None: a client of the configured endpoint, which opens its channel with the first call.
+
+    `api` None: that of the kubeconfig, none standalone.
+    """
+    api = api or connect(settings)
     config, metrics = settings.kubelet, PodMetrics()
     runtime = runtime or Runtime(
         config.container_runtime_endpoint, image_endpoint=config.image_service_endpoint,
@@ -32,4 +39,5 @@ def build(settings: Settings, clock: Clock, runtime: Any, links: str, event: Eve
     return Env(
         settings, clock, runtime, Images(runtime, settings, now),
         PodDirs(settings.root_dir, config.pod_logs_dir, links), Pool("pod"), Slots(START_SLOTS * cores),
-        Slots(STOP_SLOTS * cores, stale=STOP_STALE), event, metrics, NodeView(node_name=settings.node_name))
+        Slots(STOP_SLOTS * cores, stale=STOP_STALE), event, metrics, NodeView(node_name=settings.node_name),
+        api, RuntimeClasses(api.get if api else None, now))

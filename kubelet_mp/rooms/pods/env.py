@@ -15,6 +15,7 @@ from kubelet_mp.model.nodeview import NodeView
 from kubelet_mp.model.runtime import Container, Image, Sandbox
 from kubelet_mp.rooms.pods.metrics import PodMetrics
 from kubelet_mp.rooms.pods.pool import Pool
+from kubelet_mp.rooms.pods.runtimeclass import RuntimeClasses
 from kubelet_mp.rooms.pods.slots import Slots, Turn
 
 Pod = dict[str, Any]
@@ -53,6 +54,8 @@ class Env:
     event: EventSink
     metrics: PodMetrics
     node: NodeView
+    api: Any  # apiclient.LateApi, None standalone
+    classes: RuntimeClasses
 
 
 @dataclass(slots=True)

@@ -42,6 +42,8 @@ class Facts:
             yield m.PodStopped(worker.uid, None if worker.orphan else worker.pod)
         if room in SHOWING and worker.sent is not None:
             yield self._reporting.message(worker)
+        if room == "reporter" and worker.finish_told is not None:
+            yield m.PodFinished(worker.uid, worker.finish_told)
         if room == "pleg" and not worker.fresh:
             yield m.RelistPod(worker.uid)
 

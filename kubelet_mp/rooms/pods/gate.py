@@ -2,37 +2,42 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 
-from kubelet_mp.config import Settings
-from kubelet_mp.model.admission import Rejection, judge
-from kubelet_mp.model.runtime import RuntimeState
-from kubelet_mp.rooms.pods.node import offer_of
+from kubelet_mp.model.admission import NodeOffer, Preemption, Rejection, judge
+from kubelet_mp.rooms.pods.preempt import still_stopping
 from kubelet_mp.rooms.pods.record import Record
 from kubelet_mp.rooms.pods.worker import LIVE, Stage, Worker
-from kubelet_mp.wire.messages import NodeFacts
+
+Verdict = Rejection | Preemption | str | None
 
 
 def occupied(worker: Worker, workers: Iterable[Worker]) -> bool:
-    """An older pod of the same namespace and name is not gone yet."""
-    return any(
+    """An older pod of the same namespace and name is not gone yet.
+
+    Static pods only: the API server has no two pods of one name, and a new one is not held up by what is left
+    of one that was deleted by force.
+    """
+    return worker.static and any(
         other is not worker and other.full_name == worker.full_name and other.arrival < worker.arrival
         and other.stage not in (Stage.WAITING, Stage.REJECTED) and not other.orphan
         for other in workers
     )
 
 
-def judge_worker(
-    worker: Worker, workers: Iterable[Worker], settings: Settings, facts: NodeFacts | None,
-    state: RuntimeState | None
-) -> Rejection | str | None:
-    """None: admitted. A text: what is missing before it can be judged."""
-    if facts is None:
-        return "the node's facts"
-    if worker.up:
-        return None  # it runs, so it was admitted before its record was lost
-    others = [w.pod for w in workers if w.stage in LIVE and w is not worker and not w.orphan]
-    return judge(worker.pod, others, offer_of(settings, facts, state))
+def judge_worker(worker: Worker, workers: Mapping[str, Worker], offer: NodeOffer) -> Verdict:
+    """None: admitted. A text: what has to happen before it can be judged."""
+    if worker.vouched or not worker.runtime.empty:
+        return None  # it was admitted before its record was lost
+    stopping = still_stopping(worker, workers)
+    if stopping:
+        return f"{stopping} pods to stop that make room for it"
+    return judge(worker.pod, [w.pod for w in workers.values() if w is not worker and _has_room(w)], offer)
+
+
+def _has_room(other: Worker) -> bool:
+    """It takes room of the node, or others are stopped so that it can."""
+    return not other.orphan and (other.stage in LIVE or (other.stage is Stage.WAITING and bool(other.victims)))
 
 
 def stage_of(kept: Record) -> Stage:

@@ -8,7 +8,7 @@ from dataclasses import replace
 from typing import Any, Protocol
 
 from kubelet_mp.model import podspec
-from kubelet_mp.model.admission import Rejection
+from kubelet_mp.model.admission import Preemption, Rejection
 from kubelet_mp.model.clock import parse_rfc3339
 from kubelet_mp.rooms.pods import decide
 from kubelet_mp.rooms.pods.actions import PodActions, compute_actions
@@ -30,11 +30,13 @@ class Desk(Protocol):
     def node_problem(self) -> str: ...
     def network_problem(self) -> str: ...
     def occupied(self, worker: Worker) -> bool: ...
-    def judge(self, worker: Worker) -> Rejection | str | None: ...
+    def judge(self, worker: Worker) -> Rejection | Preemption | str | None: ...
+    def make_room(self, worker: Worker, verdict: Preemption) -> None: ...
     def admitted(self, worker: Worker) -> None: ...
     def rejected(self, worker: Worker, rejection: Rejection) -> None: ...
     def stop_begins(self, worker: Worker) -> None: ...
     def stopped(self, worker: Worker) -> None: ...
+    def finished(self, worker: Worker) -> None: ...
     def forget(self, worker: Worker) -> None: ...
     def relist(self, uid: str) -> None: ...
     def touch(self, worker: Worker) -> None: ...
@@ -85,7 +87,7 @@ class Lifecycle:
     # ---- before admission ----
 
     def _waiting(self, worker: Worker, now: float) -> None:
-        if not worker.wanted:
+        if not worker.wanted or worker.finished:  # one that the API knows as ended is not started again
             self._move(worker, Stage.STOPPING, now)
         elif self.desk.occupied(worker):
             worker.wait("name", "an old pod of the same name to terminate", now)
@@ -96,8 +98,11 @@ class Lifecycle:
         verdict = self.desk.judge(worker)
         if isinstance(verdict, str):
             worker.wait("admission", verdict, now)
+        elif isinstance(verdict, Preemption):
+            self.desk.make_room(worker, verdict)
+            worker.wait("room", f"{len(verdict.victims)} pods to stop that make room for it", now)
         elif verdict is None:
-            worker.admitted, worker.override = True, None
+            worker.admitted, worker.override, worker.victims = True, None, frozenset()
             self.env.metrics.worker_start.observe(now - worker.seen)
             self.desk.admitted(worker)
             self._move(worker, Stage.ACTIVE, now)
@@ -256,10 +261,12 @@ class Lifecycle:
         missing = sorted(FREED_BY - worker.freed)
         if missing:
             worker.wait("freeing", f"{' and '.join(missing)} to be freed", now)
-        elif not worker.wanted:
+        elif not worker.wanted and (worker.next is not None or not worker.present):
             self._move(worker, Stage.REMOVING, now)
         else:
-            worker.wait("", "", now)
+            self.desk.finished(worker)
+            worker.wait("gone" if worker.deleted else "",
+                        "the API server to delete its object" if worker.deleted else "", now)
 
     def _removing(self, worker: Worker, now: float) -> None:
         if worker.retry_at > now:

@@ -47,6 +47,8 @@ class PodMetrics:
         self.started_containers_errors = counter("started_containers_errors", "Failed container starts",
                                                  ("container_type", "code"))
         self.rejections = counter("admission_rejections", "Pods rejected", ("reason",))
+        self.preemptions = counter("preemptions", "Pods stopped to make room for critical ones",
+                                   ("preemption_signal",))
         self.restarted_pods = counter("restarted_pods", "Pods whose UID was taken up anew", ("static",))
         self.orphans = counter("orphaned_runtime_pods", "Pods found in the runtime that nobody wants")
         self.running_pods = gauge("running_pods", "Pods that have a running sandbox")

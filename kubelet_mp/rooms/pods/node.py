@@ -6,6 +6,7 @@ import glob
 import os
 import re
 from collections.abc import Mapping
+from typing import Any
 
 from kubelet_mp.config import Settings
 from kubelet_mp.host import files
@@ -17,17 +18,19 @@ from kubelet_mp.wire.messages import NodeFacts
 
 HOSTS = "/etc/hosts"
 _THROTTLE = "/sys/devices/system/cpu/cpu*/thermal_throttle"
+APPARMOR = "/sys/module/apparmor/parameters/enabled"
 _LIMIT = 1024 * 1024
+Node = Mapping[str, Any]
 
 
 def read_view(settings: Settings, facts: NodeFacts | None, state: RuntimeState | None,
-              hosts: str = HOSTS) -> NodeView:
+              node: Node | None = None, hosts: str = HOSTS) -> NodeView:
     """Read the host's files and build the view. Raises FileError if the configured resolvConf is missing."""
     config = settings.kubelet
     resolv = files.read_text(config.resolv_conf, _LIMIT) if config.resolv_conf else None
     return NodeView(
         node_name=settings.node_name,
-        node_ips=facts.addresses if facts else (),
+        node_ips=addresses_of(node) or (facts.addresses if facts else ()),
         root_dir=settings.root_dir,
         pod_logs_dir=config.pod_logs_dir,
         cluster_dns=config.cluster_dns,
@@ -73,16 +76,38 @@ def _text(path: str) -> str:
         return ""
 
 
-def offer_of(settings: Settings, facts: NodeFacts, state: RuntimeState | None) -> NodeOffer:
-    """What admission needs to know."""
+def addresses_of(node: Node | None) -> tuple[str, ...]:
+    """The InternalIPs of a Node object, in its order."""
+    listed = ((node or {}).get("status") or {}).get("addresses") or ()
+    return tuple(str(a["address"]) for a in listed if a.get("type") == "InternalIP")
+
+
+def relevant(node: Node) -> tuple[Any, ...]:
+    """What of a Node object this room acts on."""
+    meta, spec, status = (node.get(part) or {} for part in ("metadata", "spec", "status"))
+    return meta.get("labels"), spec.get("taints"), status.get("allocatable"), status.get("addresses")
+
+
+def offer_of(settings: Settings, facts: NodeFacts, state: RuntimeState | None, node: Node | None) -> NodeOffer:
+    """What admission needs to know. Without a Node object: as the agent would register itself."""
     uname = os.uname()
     machine = {"x86_64": "amd64", "aarch64": "arm64"}.get(uname.machine, uname.machine)
     labels = {"kubernetes.io/hostname": settings.hostname or settings.node_name, "kubernetes.io/os": "linux",
               "kubernetes.io/arch": machine, **settings.node_labels}
+    if node is not None:
+        labels = (node.get("metadata") or {}).get("labels") or {}
     return NodeOffer(
-        node_name=settings.node_name, allocatable=facts.allocatable, labels=labels,
+        node_name=settings.node_name, allocatable={**_extended(node), **facts.allocatable}, labels=labels,
+        taints=((node or {}).get("spec") or {}).get("taints") or (), apparmor=_text(APPARMOR).startswith("Y"),
+        pod_level_resources=settings.feature("PodLevelResources"),
         unsafe_sysctls=settings.kubelet.allowed_unsafe_sysctls, kernel=kernel_version(uname.release),
         supplemental_groups_policy=bool(state and state.supplemental_groups_policy))
+
+
+def _extended(node: Node | None) -> dict[str, int]:
+    """Extended resources, which only the Node object knows."""
+    listed = ((node or {}).get("status") or {}).get("allocatable") or {}
+    return amounts({name: text for name, text in listed.items() if "/" in name})
 
 
 def kernel_version(release: str) -> tuple[int, int]:

@@ -116,10 +116,10 @@ class SyncPass(Pass):
     # ---- starting ----
 
     def _existing(self, sandbox: Sandbox) -> start.Place:
-        config = start.plan_sandbox(self.work, sandbox.attempt, self.job.cgroup_parent)
+        config = start.plan_sandbox(self.work, sandbox.attempt, self.job.cgroup_parent, sandbox.runtime_handler)
         host = podspec.host_network(self.work.pod)
         ips = self.work.env.node.node_ips if host else (self.job.runtime.ips or sandbox.ips)
-        return start.Place(sandbox.id, config, ips)
+        return start.Place(sandbox.id, config, ips, sandbox.runtime_handler)
 
     def _start_all(self, place: start.Place) -> None:
         starter = start.Starter(self.work, place, self.job.volumes, self.job.restarts)

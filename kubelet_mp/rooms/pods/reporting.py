@@ -32,9 +32,9 @@ class Reporting:
             return
         self._read_messages(worker)
         status = compute_status(worker.pod, self._view(worker), self._inputs(worker))
-        if worker.stage in (Stage.STOPPED, Stage.REMOVING) and worker.admitted:
+        if worker.stage in (Stage.STOPPED, Stage.REMOVING) and (worker.admitted or not worker.static):
             status = finish_status(worker.pod, status, rfc3339_now(self._env.clock))
-        worker.status = status
+        worker.status = {**worker.foreign, **status}
         self._count_start(worker)
 
     def _too_early(self, worker: Worker) -> bool:

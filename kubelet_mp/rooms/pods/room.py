@@ -7,18 +7,23 @@ from typing import Any, ClassVar
 
 from kubelet_mp.host import files
 from kubelet_mp.model import clock as clocks
-from kubelet_mp.model.admission import Rejection
+from kubelet_mp.model import podupdate
+from kubelet_mp.model.admission import Preemption, Rejection
 from kubelet_mp.model.backoff import INITIAL, Backoff
-from kubelet_mp.model.runtime import PodRuntime, RuntimeState
+from kubelet_mp.model.runtime import PodRuntime
 from kubelet_mp.rooms.base import Room, RoomContext
-from kubelet_mp.rooms.pods import gate, node, record
+from kubelet_mp.rooms.pods import gate, record
 from kubelet_mp.rooms.pods.alarm import Alarm
 from kubelet_mp.rooms.pods.assembly import build
+from kubelet_mp.rooms.pods.desired import Desired, adopt
 from kubelet_mp.rooms.pods.facts import Facts
 from kubelet_mp.rooms.pods.gauges import show
 from kubelet_mp.rooms.pods.lifecycle import Lifecycle
+from kubelet_mp.rooms.pods.nodelook import NodeLook
+from kubelet_mp.rooms.pods.preempt import make_room
 from kubelet_mp.rooms.pods.reporting import Reporting, pod_of_runtime
-from kubelet_mp.rooms.pods.worker import LIVE, NEVER, Pod, Stage, Worker
+from kubelet_mp.rooms.pods.surroundings import Surroundings
+from kubelet_mp.rooms.pods.worker import NEVER, Pod, Stage, Worker
 from kubelet_mp.rooms.timers import Timers
 from kubelet_mp.wire import messages as m
 
@@ -28,36 +33,34 @@ REMEMBERED = 600.0  # s that a removed pod's UID is kept, to know late snapshots
 
 
 class PodsRoom(Room):
-    """Extra arguments are for tests: a clock, a runtime client, where log links go."""
+    """Extra arguments are for tests: a clock, clients of runtime and API server, where log links go."""
 
     name: ClassVar[str] = "pods"
 
     def __init__(self, context: RoomContext, *, clock: clocks.Clock = clocks.SYSTEM, runtime: Any = None,
-                 links: str = "/var/log/containers") -> None:
+                 links: str = "/var/log/containers", api: Any = None) -> None:
         super().__init__(context)
         self.clock = clock
         self.timers = Timers(clock.monotonic)
         self.workers: dict[str, Worker] = {}
         self.runtimes: dict[str, PodRuntime] = {}
-        self._desired: frozenset[str] = frozenset()
-        self._ready = False  # every source has reported
-        self._listed: float | None = None  # begin of the newest full listing
-        self._list_problem = ""
-        self._state: RuntimeState | None = None
-        self._facts: m.NodeFacts | None = None
+        self.around = Surroundings(self.settings)
         self._removed: dict[str, float] = {}
+        self.desired = Desired(self, self._removed)
         self._orders = 0
         self._dirty: dict[str, None] = {}
         self._alarm = Alarm(self.timers, clock.monotonic, self._wake_due)
-        self._given_runtime, self._links = runtime, links
+        self._given_runtime, self._links, self._given_api = runtime, links, api
 
     # ---- start and end ----
 
     def start(self) -> None:
-        self.env = build(self.settings, self.clock, self._given_runtime, self._links, self.pod_event)
+        self.env = build(self.settings, self.clock, self._given_runtime, self._links, self.pod_event,
+                         self._given_api)
         self.recorder = record.Recorder(f"{self.settings.root_dir}/pods")
         self.lifecycle = Lifecycle(self)
-        self.reporting = Reporting(self.env, self.recorder, self.send, self._runtime_name)
+        self.nodelook = NodeLook(self.env, self.post, self._node_looked)
+        self.reporting = Reporting(self.env, self.recorder, self.send, self.around.runtime_name)
         self.facts = Facts(self.workers, self.reporting, self._strangers, self._complete)
         self._load_records()
         self.timers.every(self.settings.kubelet.sync_frequency, self._resync, jitter=0.5)
@@ -78,13 +81,13 @@ class PodsRoom(Room):
         for path, problem in problems:
             self.log.error("a pod's record cannot be used: its restart counts begin anew", file=path, err=problem)
         for kept in records:
-            worker = self._add(kept.uid, kept.pod, kept.source, stage=gate.stage_of(kept), confirmed=False,
+            worker = self.add(kept.uid, kept.pod, kept.source, stage=gate.stage_of(kept), confirmed=False,
                                admitted=kept.admitted, status=kept.status, override=gate.override_of(kept), ran=True)
             worker.seen = 0.0
             stopped = worker.stage is Stage.STOPPED
             self.send(m.PodStopped(kept.uid, kept.pod) if stopped else m.PodAdmitted(kept.uid, kept.pod))
 
-    def _add(self, uid: str, pod: Pod, source: str, **fields: Any) -> Worker:
+    def add(self, uid: str, pod: Pod, source: str, **fields: Any) -> Worker:
         limit = self.settings.kubelet.crash_loop_back_off.max_container_restart_period
         rank = self.new_order()
         worker = Worker(uid, pod, source, rank, rank, self._runtime_of(uid), Backoff(INITIAL, limit),
@@ -95,7 +98,7 @@ class PodsRoom(Room):
 
     def _runtime_of(self, uid: str) -> PodRuntime:
         known = self.runtimes.get(uid)
-        return known or PodRuntime(uid, observed=self._listed or 0.0)
+        return known or PodRuntime(uid, observed=self.around.listed or 0.0)
 
     # ---- messages ----
 
@@ -105,46 +108,10 @@ class PodsRoom(Room):
             handler(self, message)
 
     def _on_desired(self, message: m.DesiredPod) -> None:
-        worker = self.workers.get(message.uid)
-        if message.pod is None:
-            if worker is not None:
-                worker.next = None
-                self._unwanted(worker)
-        elif worker is None:
-            worker = self._add(message.uid, message.pod, message.source)
-            worker.acted = self._removed.get(message.uid, 0.0)
-        else:
-            self._update(worker, message.pod, message.source)
-
-    def _update(self, worker: Worker, pod: Pod, source: str) -> None:
-        if not worker.wanted and not pod["metadata"].get("deletionTimestamp"):
-            worker.next = (pod, source)  # taken up again once the old one is gone
-            return
-        changed = worker.pod != pod
-        worker.pod, worker.source, worker.confirmed = pod, source, True
-        if worker.orphan:
-            worker.orphan = False
-        if changed:
-            worker.holds.clear()
-            if worker.stage in LIVE and worker.admitted:
-                self.send(m.PodAdmitted(worker.uid, pod))
-        if pod["metadata"].get("deletionTimestamp"):
-            grace = pod["metadata"].get("deletionGracePeriodSeconds")
-            if grace is not None:
-                self.lifecycle.shorten(worker, max(int(grace), 1))
-            self._unwanted(worker)
-        self.touch(worker)
-
-    def _unwanted(self, worker: Worker) -> None:
-        worker.wanted = False
-        worker.confirmed = True
-        self.touch(worker)
+        self.desired.take_pod(message)
 
     def _on_desired_set(self, message: m.DesiredSet) -> None:
-        self._desired, self._ready = message.uids, message.ready or self._ready
-        for worker in list(self.workers.values()) if self._ready else ():
-            if worker.uid not in message.uids and worker.wanted:
-                self._unwanted(worker)
+        self.desired.take_set(message)
         self._find_orphans()
         self.tell_sets()
 
@@ -165,10 +132,8 @@ class PodsRoom(Room):
             self.tell_sets()
 
     def _on_relist(self, message: m.RelistDone) -> None:
-        first = self._listed is None
-        changed = first or bool(message.problem) != bool(self._list_problem)
-        self._listed = message.began
-        self._list_problem = "" if message.healthy else (message.problem or "PLEG is not healthy")
+        first = self.around.listed is None
+        changed = self.around.take_relist(message)
         for worker in self.workers.values():
             if worker.uid not in message.uids and not (worker.fresh and worker.runtime.empty):
                 empty = PodRuntime(worker.uid, observed=message.began)
@@ -183,21 +148,31 @@ class PodsRoom(Room):
             self.tell_sets()
 
     def _on_state(self, message: m.RuntimeStateChanged) -> None:
-        if message.state.ready and not (self._state and self._state.ready):
+        if message.state.ready and not (self.around.state and self.around.state.ready):
             for worker in self.workers.values():
                 worker.retry_at = 0.0  # what failed because the runtime was down is due at once
-        self._state = message.state
+        self.around.state = message.state
         self._read_node()
         self._touch_all()
 
     def _on_facts(self, message: m.NodeFacts) -> None:
-        self._facts = message
+        self.around.facts = message
         self._read_node()
         self._touch_all()
 
+    def _on_node(self, message: m.NodeObject) -> None:
+        if self.around.take_node(message.node):
+            self._read_node()
+            self._room_is_free()
+
+    def _node_looked(self, worker: Worker, found: dict[str, Any] | None) -> None:
+        if found is not None:
+            self._on_node(m.NodeObject(found))
+        self.touch(worker)
+
     def _read_node(self) -> None:
         try:
-            self.env.node = node.read_view(self.settings, self._facts, self._state)
+            self.env.node = self.around.view()
         except files.FileError as error:
             self.log.error("the resolver file for pods cannot be read", err=str(error))
             self.timers.after(10.0, self._read_node)
@@ -240,7 +215,7 @@ class PodsRoom(Room):
         m.DesiredPod: _on_desired, m.DesiredSet: _on_desired_set, m.PodRuntimeChanged: _on_runtime,
         m.RelistDone: _on_relist, m.RuntimeStateChanged: _on_state, m.NodeFacts: _on_facts,
         m.PodCgroupReady: _on_cgroup, m.PodVolumesReady: _on_volumes, m.PodFreed: _on_freed,
-        m.ProbeResult: _on_probe,
+        m.ProbeResult: _on_probe, m.NodeObject: _on_node,
     }
 
     def _strangers(self) -> set[str]:
@@ -248,18 +223,19 @@ class PodsRoom(Room):
         return {uid for uid, runtime in self.runtimes.items() if runtime.running_containers}
 
     def _complete(self) -> bool:
-        return self._ready and self._listed is not None
+        return self.desired.ready and self.around.listed is not None
 
     def _find_orphans(self) -> None:
         """Pods in the runtime that nobody wants, once that is certain."""
         if not self._complete():
             return
         for uid, runtime in list(self.runtimes.items()):
-            if uid in self.workers or uid in self._desired or runtime.observed <= self._removed.get(uid, 0.0):
+            if uid in self.workers or uid in self.desired.uids or runtime.observed <= self._removed.get(uid, 0.0):
                 continue
             self.log.info("stopping a pod that only the runtime knows", uid=uid, pod=runtime.name)
             self.env.metrics.orphans.inc()
-            worker = self._add(uid, pod_of_runtime(runtime), "", stage=Stage.STOPPING, orphan=True, wanted=False)
+            worker = self.add(uid, pod_of_runtime(runtime), "", stage=Stage.STOPPING, orphan=True, wanted=False,
+                              present=False)
             worker.take_runtime(runtime, self.clock.monotonic(), self.clock.wall_time_ns())
 
     # ---- what the lifecycle asks for ----
@@ -269,26 +245,25 @@ class PodsRoom(Room):
         return self._orders
 
     def runtime_problem(self) -> str:
-        if self._state is not None and not self._state.ready:
-            return self._state.message or "not ready"
-        if self._listed is None:
-            return "pods were not listed yet"
-        return "its health is not known yet" if self._state is None else self._list_problem
+        return self.around.runtime_problem()
 
     def node_problem(self) -> str:
-        return "" if self._facts is not None else "the node's facts"
+        return self.around.node_problem()
 
     def network_problem(self) -> str:
-        state = self._state
-        return "" if state is None or state.network_ready else (state.network_message or "not ready")
+        return self.around.network_problem()
 
     def occupied(self, worker: Worker) -> bool:
         return gate.occupied(worker, self.workers.values())
 
-    def judge(self, worker: Worker) -> Rejection | str | None:
-        if self._listed is None:
-            return f"runtime: {self.runtime_problem()}"
-        return gate.judge_worker(worker, self.workers.values(), self.settings, self._facts, self._state)
+    def judge(self, worker: Worker) -> gate.Verdict:
+        missing = self.around.admission_problem(worker)
+        if missing:
+            return missing
+        return self.nodelook.confirm(worker, gate.judge_worker(worker, self.workers, self.around.offer()))
+
+    def make_room(self, worker: Worker, verdict: Preemption) -> None:
+        make_room(worker, verdict, self.workers, self.env, self.touch)
 
     def admitted(self, worker: Worker) -> None:
         self.send(m.PodAdmitted(worker.uid, worker.pod))
@@ -307,6 +282,16 @@ class PodsRoom(Room):
         self.send(m.PodStopped(worker.uid, None if worker.orphan else worker.pod))
         self._room_is_free()
 
+    def finished(self, worker: Worker) -> None:
+        """Tell the reporter of each object of an API pod once that all of the pod is freed."""
+        told = worker.finish_told
+        if not worker.static and (told is None or podupdate.changed(told, worker.pod)):
+            worker.finish_told = {**worker.pod, "status": worker.status}
+            self.send(m.PodFinished(worker.uid, worker.finish_told))
+
+    def shorten(self, worker: Worker, grace: int) -> None:
+        self.lifecycle.shorten(worker, grace)
+
     def _room_is_free(self) -> None:
         for other in self.workers.values():
             if other.stage in (Stage.REJECTED, Stage.WAITING):
@@ -315,14 +300,16 @@ class PodsRoom(Room):
     def forget(self, worker: Worker) -> None:
         del self.workers[worker.uid]
         now = self.clock.monotonic()
-        self._removed = {uid: at for uid, at in self._removed.items() if now - at < REMEMBERED}
+        for uid in [uid for uid, at in self._removed.items() if now - at >= REMEMBERED]:
+            del self._removed[uid]
         self._removed[worker.uid] = max(worker.acted, now)
         self.runtimes.pop(worker.uid, None)
         self.send(m.PodForgotten(worker.uid))
         if worker.next is not None:
             self.env.metrics.restarted_pods.labels("true" if worker.static else "").inc()
-            again = self._add(worker.uid, *worker.next)
+            again = self.add(worker.uid, *worker.next)
             again.acted = self._removed[worker.uid]
+            adopt(again, *worker.next)
         self._room_is_free()
         self.tell_sets()
 
@@ -351,7 +338,7 @@ class PodsRoom(Room):
     def _work_dirty(self) -> None:
         dirty, self._dirty = self._dirty, {}
         workers = [self.workers[uid] for uid in dirty if uid in self.workers]
-        for worker in sorted(workers, key=lambda w: w.order):
+        for worker in sorted(workers, key=lambda w: (w.stage is Stage.WAITING, w.created, w.order)):
             self.reporting.compute(worker)
             before = (worker.stage, dict(worker.reasons), worker.override)
             self.lifecycle.advance(worker)
@@ -392,6 +379,3 @@ class PodsRoom(Room):
     def tell_sets(self) -> None:
         for message in self.facts.news():
             self.send(message)
-
-    def _runtime_name(self) -> str:
-        return self._state.name if self._state else ""

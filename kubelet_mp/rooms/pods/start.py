@@ -43,6 +43,7 @@ class Place:
     sandbox_id: str
     config: Mapping[str, Any]
     ips: tuple[str, ...]
+    handler: str = ""
 
 
 def still_busy(error: KubeletError) -> bool:
@@ -50,18 +51,15 @@ def still_busy(error: KubeletError) -> bool:
     return any(words in error.message for words in ("failed to reserve", "is reserved"))
 
 
-def plan_sandbox(work: Work, attempt: int, cgroup_parent: str, *, warn: bool = False) -> dict[str, Any]:
+def plan_sandbox(work: Work, attempt: int, cgroup_parent: str, handler: str, *, warn: bool = False
+                 ) -> dict[str, Any]:
     """The PodSandboxConfig; with `warn` DNS warnings become events. Raises ContainerConfigError."""
     node = work.env.node
-    if podspec.spec(work.pod).get("runtimeClassName"):
-        name = podspec.spec(work.pod)["runtimeClassName"]
-        raise ContainerConfigError(f'failed to get sandbox runtime: RuntimeClass "{name}" not found',
-                                   "RuntimeClasses come from an API server")
     dns = pod_dns(work.pod, node)
     for warning in dns.warnings if warn else ():
         work.event("Warning", warning.reason, warning.message)
     return sandbox_config(
-        work.pod, node, attempt=attempt, cgroup_parent=cgroup_parent, dns=dns,
+        work.pod, node, attempt=attempt, cgroup_parent=cgroup_parent, dns=dns, runtime_handler=handler,
         hostname=pod_hostname(work.pod, node.cluster_domain))
 
 
@@ -70,26 +68,28 @@ def create_sandbox(work: Work, attempt: int, cgroup_parent: str) -> Place:
     metrics, clock = work.env.metrics, work.env.clock
     metrics.started_pods.inc()
     metrics.started_containers.labels("pod_sandbox").inc()
+    handler = ""
     try:
-        config = plan_sandbox(work, attempt, cgroup_parent, warn=True)
+        handler = work.env.classes.handler(podspec.spec(work.pod).get("runtimeClassName"))
+        config = plan_sandbox(work, attempt, cgroup_parent, handler, warn=True)
         work.env.dirs.make(work.namespace, work.name, work.uid)
         work.turn.take()
         begun = clock.monotonic()
         with work.calling("RunPodSandbox", "set up its sandbox"):
-            sandbox_id = work.env.runtime.run_sandbox(config, "")
-        metrics.sandbox.labels("").observe(clock.monotonic() - begun)
+            sandbox_id = work.env.runtime.run_sandbox(config, handler)
+        metrics.sandbox.labels(handler).observe(clock.monotonic() - begun)
     except KubeletError as error:
-        _sandbox_failed(work, error)
+        _sandbox_failed(work, error, handler)
         raise
     finally:
         work.acted()
-    return Place(sandbox_id, config, _addresses(work, sandbox_id))
+    return Place(sandbox_id, config, _addresses(work, sandbox_id), handler)
 
 
-def _sandbox_failed(work: Work, error: KubeletError) -> None:
+def _sandbox_failed(work: Work, error: KubeletError, handler: str) -> None:
     metrics = work.env.metrics
     metrics.started_pods_errors.inc()
-    metrics.sandbox_errors.labels("").inc()
+    metrics.sandbox_errors.labels(handler).inc()
     metrics.started_containers_errors.labels("pod_sandbox", "CreatePodSandboxError").inc()
     work.event("Warning", "FailedCreatePodSandBox", f"Failed to create pod sandbox: {error.message}")
 
@@ -174,8 +174,8 @@ class Starter:
         try:
             work.env.dirs.make_log_dir(work.namespace, work.name, work.uid, name)
             inputs = ContainerInputs(
-                restart_count=self.restarts.get(name, 0), image_ref=image.id, image_uid=image.uid,
-                image_user=image.username, pod_ips=self.place.ips,
+                restart_count=self.restarts.get(name, 0), runtime_handler=self.place.handler,
+                image_ref=image.id, image_uid=image.uid, image_user=image.username, pod_ips=self.place.ips,
                 volumes={volume: MountedVolume(path) for volume, path in self.volumes.items()},
                 termination_log=work.env.dirs.make_termination_log(work.uid, name),
                 etc_hosts=self._etc_hosts())

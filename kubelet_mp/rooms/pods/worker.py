@@ -38,8 +38,10 @@ class Worker:
     """State of one pod UID. Times are monotonic seconds.
 
     arrival: rank by which older pods are told from newer. order: rank for slots (a stop queues up anew).
-    confirmed: a source spoke of it since this room started.
+    confirmed: a source spoke of it since this room started. present: a source still has it.
     wanted: it is to run. orphan: known from the runtime only. grace: seconds that beat the spec's.
+    victims: UIDs of pods that were stopped to make room for this one. foreign: status fields of other owners.
+    vouched: the API server knew it as admitted when the agent started.
     holds: container → time before which it is not started again. override: (phase, reason, message).
     """
 
@@ -53,8 +55,10 @@ class Worker:
     stage: Stage = Stage.WAITING
     confirmed: bool = True
     wanted: bool = True
+    present: bool = True
     orphan: bool = False
     admitted: bool = False
+    vouched: bool = False
     grace: int | None = None
     seen: float = 0.0
     acted: float = 0.0
@@ -70,6 +74,10 @@ class Worker:
     messages: dict[str, str] = field(default_factory=dict)  # container id → termination message
     status: dict[str, Any] = field(default_factory=dict)
     override: tuple[str, str, str] | None = None
+    victims: frozenset[str] = frozenset()
+    node_look: str = ""  # "", asked, done: the look at the Node before a rejection
+    foreign: dict[str, Any] = field(default_factory=dict)
+    finish_told: Any = None  # the pod as in the last PodFinished
     freed: set[str] = field(default_factory=set)
     running: Pass | None = None
     next: tuple[Pod, str] | None = None
@@ -93,6 +101,15 @@ class Worker:
     @property
     def static(self) -> bool:
         return is_static(self.pod)
+
+    @property
+    def deleted(self) -> bool:
+        return bool(self.pod["metadata"].get("deletionTimestamp"))
+
+    @property
+    def created(self) -> str:
+        """The creation time of an API pod; static pods are older than all, whatever their file says."""
+        return "" if self.static else str(self.pod["metadata"].get("creationTimestamp") or "")
 
     @property
     def fresh(self) -> bool:

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from kubelet_mp.config import KubeletConfiguration, Settings
-from kubelet_mp.errors import RuntimeCallError
+from kubelet_mp.errors import ApiError, RuntimeCallError
 from kubelet_mp.host.cri.runtime import Runtime
 from kubelet_mp.model.runtime import PodRuntime, newest_first
 from kubelet_mp.rooms.pods.room import PodsRoom
@@ -36,15 +36,49 @@ def make_pod(name: str = "web", uid: str = "", *, init: list[dict[str, Any]] | N
     }
 
 
+def api_pod(name: str = "web", uid: str = "", *, status: dict[str, Any] | None = None, **fields: Any
+            ) -> dict[str, Any]:
+    """A pod as the API server has it: bound to the node, with the scheduler's condition in its status."""
+    pod = make_pod(name, uid, **fields)
+    meta = {"name": name, "namespace": "default", "uid": pod["metadata"]["uid"], "resourceVersion": "1",
+            "generation": 1, "creationTimestamp": "2026-01-01T00:00:00Z"}
+    scheduled = {"type": "PodScheduled", "status": "True", "lastTransitionTime": "2026-01-01T00:00:00Z"}
+    return {**pod, "metadata": meta, "spec": {**pod["spec"], "nodeName": "node"},
+            "status": status if status is not None else {"phase": "Pending", "conditions": [scheduled]}}
+
+
+def deleted(pod: dict[str, Any], grace: int = 5) -> dict[str, Any]:
+    return {**pod, "metadata": {**pod["metadata"], "deletionTimestamp": "2026-01-01T00:00:00Z",
+                                "deletionGracePeriodSeconds": grace}}
+
+
+NODE = {"metadata": {"name": "node", "labels": {"kubernetes.io/hostname": "node"}}, "spec": {},
+        "status": {"addresses": [{"type": "InternalIP", "address": "192.0.2.1"}]}}
+
+
+class Api:
+    """An API server's GET: `objects` by path."""
+
+    def __init__(self) -> None:
+        self.objects: dict[str, dict[str, Any]] = {}
+        self.away = False
+
+    def get(self, path: str, **params: Any) -> dict[str, Any]:
+        if self.away or path not in self.objects:
+            raise ApiError(f"GET {path} failed", status=0 if self.away else 404)
+        return self.objects[path]
+
+
 class World:
     """`with World(fake, tmp_path) as world:`; messages of the room are in `world.runner.link`."""
 
     def __init__(self, fake: FakeCRI, root: Path, *, answer: bool = True, free: bool = True,
-                 **config: Any) -> None:
+                 api: bool = False, node: dict[str, Any] | None = NODE, **config: Any) -> None:
         self.fake, self.clock, self.answer, self.free = fake, FakeClock(), answer, free
         self.state_ready, self.network_ready = True, True
+        self.source, self.node = ("api" if api else "file"), (node if api else None)
         self.settings = Settings(
-            node_name="node", root_dir=str(root / "kubelet"),
+            node_name="node", kubeconfig="/nonexistent" if api else "", root_dir=str(root / "kubelet"),
             kubelet=KubeletConfiguration(container_runtime_endpoint=fake.endpoint, resolv_conf="",
                                          pod_logs_dir=str(root / "logs"), **config))
         self.root = root
@@ -53,12 +87,16 @@ class World:
         self._seen: dict[str, PodRuntime] = {}
         self._read = 0
         self._desired: dict[str, dict[str, Any]] = {}
-        self.runner = RoomRunner(PodsRoom, self.settings, clock=self.clock, links=str(root / "links"))
+        self.api = Api()
+        self.runner = RoomRunner(PodsRoom, self.settings, clock=self.clock, links=str(root / "links"),
+                                 api=self.api if api else None)
         self._thread = threading.Thread(target=self._play, daemon=True)
 
     def __enter__(self) -> World:
         self.runner.__enter__()
         self.give_facts()
+        if self.node is not None:
+            self.runner.give(m.NodeObject(self.node))
         self._thread.start()
         return self
 
@@ -83,13 +121,13 @@ class World:
     def want(self, *pods: dict[str, Any]) -> None:
         for pod in pods:
             self._desired[pod["metadata"]["uid"]] = pod
-            self.runner.give(m.DesiredPod(pod["metadata"]["uid"], pod, "file"))
+            self.runner.give(m.DesiredPod(pod["metadata"]["uid"], pod, self.source))
         self.tell_set()
 
     def drop(self, *pods: dict[str, Any]) -> None:
         for pod in pods:
             self._desired.pop(pod["metadata"]["uid"], None)
-            self.runner.give(m.DesiredPod(pod["metadata"]["uid"], None, "file"))
+            self.runner.give(m.DesiredPod(pod["metadata"]["uid"], None, self.source))
         self.tell_set()
 
     def tell_set(self) -> None:
@@ -133,6 +171,11 @@ class World:
 
     def forgotten(self, pod: dict[str, Any]) -> bool:
         return any(f.uid == pod["metadata"]["uid"] for f in self.runner.link.of(m.PodForgotten))
+
+    def finished(self, pod: dict[str, Any]) -> dict[str, Any]:
+        """The pod as in the last PodFinished about it."""
+        found = [f.pod for f in self.runner.link.of(m.PodFinished) if f.uid == pod["metadata"]["uid"]]
+        return found[-1] if found else {}
 
     def events(self, reason: str = "") -> list[m.Event]:
         return [e for e in self.runner.link.of(m.Event) if reason in ("", e.reason)]

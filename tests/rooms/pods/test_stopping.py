@@ -109,11 +109,10 @@ def test_a_rejected_static_pod_is_tried_again_when_there_is_room(world: World, f
     world.want(one)
     world.until_running(one)
     world.want(two)
-    world.until(lambda: world.status(two).get("reason") == "OutOfcpu", "the rejection")
+    world.until(lambda: world.status(two).get("reason") == "UnexpectedAdmissionError", "the rejection")
     status = world.status(two)
     assert status["phase"] == "Failed"
-    assert status["message"] == ("Pod was rejected: Node didn't have enough resource: cpu, requested: 3000, "
-                                 "used: 3000, capacity: 4000")
+    assert status["message"].endswith("no set of running pods found to reclaim resources: [(res: cpu, q: 2000), ]")
     world.drop(one)
     world.until_running(two)
     assert world.status(two)["phase"] == "Running" and "reason" not in world.status(two)

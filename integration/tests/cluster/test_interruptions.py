@@ -1,0 +1,86 @@
+"""The agent killed, the API server away, the runtime restarted: with many pods on their way."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from integration.rig import agreement, workloads
+from integration.rig.cluster import Cluster, condition
+
+COUNT = 30
+
+
+@contextmanager
+def readiness_watched(cluster: Cluster, namespace: str) -> Iterator[list[str]]:
+    """Collect the names of pods that were Ready and then were not while they existed."""
+    lost: list[str] = []
+    ready: set[str] = set()
+    done = threading.Event()
+
+    def look() -> None:
+        while not done.wait(0.2):
+            for one in cluster.pods(namespace):
+                name, now = one["metadata"]["name"], condition(one, "Ready") == "True"
+                if name in ready and not now:
+                    lost.append(name)
+                ready.add(name) if now else ready.discard(name)
+
+    looker = threading.Thread(target=look)
+    looker.start()
+    try:
+        yield lost
+    finally:
+        done.set()
+        looker.join()
+
+
+def test_the_agent_is_killed_while_pods_start(cluster: Cluster, node, namespace):
+    made = node()
+    with readiness_watched(cluster, namespace) as lost:
+        cluster.apply(workloads.deployment("many", namespace, COUNT))
+        made.wait(lambda: len(made.cri.containers(running=True)) >= 5, 60, "the first pods run")
+        made.kill()
+        early = {one.id for one in made.cri.containers(running=True)}
+        made.start()
+        cluster.wait_pods(namespace, COUNT, seconds=120)
+    assert lost == []
+    running = made.cri.containers(running=True)
+    assert len(running) == COUNT and early <= {one.id for one in running}
+    agreement.wait(cluster, made)
+
+
+def test_the_api_server_is_away_while_pods_change(cluster: Cluster, node, namespace):
+    """Pods go on; what was decided before is done after."""
+    made = node()
+    cluster.apply(workloads.deployment("many", namespace, 10))
+    cluster.wait_pods(namespace, 10)
+    before = {one.id for one in made.cri.containers(running=True)}
+    cluster.kubectl("scale", "deployment/many", "--replicas=20", "-n", namespace)
+    cluster.stop_api()
+    victim = sorted(before)[0]
+    made.runtime.ctr("tasks", "kill", "-s", "SIGKILL", victim)
+    made.wait(
+        lambda: victim not in {one.id for one in made.cri.containers(running=True)}
+        and len(made.cri.containers(running=True)) >= 10,
+        60,
+        "the killed container is replaced while the API server is away",
+    )
+    cluster.start_api()
+    cluster.wait_node(made.node)
+    cluster.wait_pods(namespace, 20, seconds=120)
+    assert before - {victim} <= {one.id for one in made.cri.containers(running=True)}
+    agreement.wait(cluster, made)
+
+
+def test_the_runtime_restarts_while_pods_change(cluster: Cluster, node, namespace):
+    made = node()
+    cluster.apply(workloads.deployment("many", namespace, 10))
+    cluster.wait_pods(namespace, 10)
+    cluster.kubectl("scale", "deployment/many", "--replicas=20", "-n", namespace)
+    made.runtime.stop_daemon()
+    made.runtime.start_daemon()
+    cluster.kubectl("scale", "deployment/many", "--replicas=15", "-n", namespace)
+    cluster.wait_pods(namespace, 15, seconds=120)
+    agreement.wait(cluster, made)
