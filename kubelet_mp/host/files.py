@@ -146,8 +146,11 @@ def make_dirs(path: Path_, mode: int = 0o750) -> None:
     A directory that is there is left as it is. Raises FileError.
     """
     try:
-        Path(path).parent.mkdir(mode=0o755, parents=True, exist_ok=True)
-        os.mkdir(path, mode)
+        try:
+            os.mkdir(path, mode)
+        except FileNotFoundError:
+            Path(path).parent.mkdir(mode=0o755, parents=True, exist_ok=True)
+            os.mkdir(path, mode)
         os.chmod(path, mode)
     except FileExistsError as error:
         if not os.path.isdir(path):

@@ -109,11 +109,11 @@ def check_resources(pod: Pod, others: Sequence[Pod], offer: NodeOffer) -> Reject
     room = offer.allocatable.get("pods")
     if room is not None and len(others) + 1 > room:
         return _short("pods", 1, len(others), room)
-    wanted = pod_requests(pod)
-    used = [pod_requests(other) for other in others]
+    wanted = {name: amount for name, amount in pod_requests(pod).items() if amount > 0}
+    used = [pod_requests(other) for other in others] if wanted else []
     for name, amount in wanted.items():
         capacity = offer.allocatable.get(name)
-        if amount <= 0 or (capacity is None and name not in STANDARD and not name.startswith("hugepages-")):
+        if capacity is None and name not in STANDARD and not name.startswith("hugepages-"):
             continue  # extended resources that the node does not have are ignored
         taken = sum(one.get(name, 0) for one in used)
         if taken + amount > (capacity or 0):

@@ -7,6 +7,7 @@ limited, so that no input costs more than time in proportion to its length.
 
 from __future__ import annotations
 
+import codecs
 import json
 import math
 import re
@@ -58,7 +59,7 @@ def load(data: bytes) -> Document:
 
 def _text(data: bytes) -> str:
     try:
-        text = data.decode("utf-8-sig")
+        text = data.removeprefix(codecs.BOM_UTF8).decode()
     except UnicodeDecodeError as error:
         line = data.count(b"\n", 0, error.start) + 1
         raise DocumentError(f"line {line}: byte {data[error.start]:#04x} is not UTF-8") from error

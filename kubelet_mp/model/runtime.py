@@ -11,6 +11,8 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import NamedTuple
 
+from kubelet_mp.model.plain import Plain
+
 POD_NAME = "io.kubernetes.pod.name"
 POD_NAMESPACE = "io.kubernetes.pod.namespace"
 POD_UID = "io.kubernetes.pod.uid"
@@ -35,7 +37,7 @@ class State(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Mount:
+class Mount(Plain):
     """A mount of a container as the runtime reports it."""
 
     container_path: str
@@ -46,7 +48,7 @@ class Mount:
 
 
 @dataclass(frozen=True, slots=True)
-class Container:
+class Container(Plain):
     """One instance of a container (CRI ContainerStatus)."""
 
     id: str
@@ -86,7 +88,7 @@ class Container:
 
 
 @dataclass(frozen=True, slots=True)
-class Sandbox:
+class Sandbox(Plain):
     """One pod sandbox (CRI PodSandboxStatus)."""
 
     id: str
@@ -104,7 +106,7 @@ class Sandbox:
 
 
 @dataclass(frozen=True, slots=True)
-class PodRuntime:
+class PodRuntime(Plain):
     """Everything the runtime holds of one pod, newest first, as seen at one moment.
 
     `observed` is the monotonic time at which the listing *began*: a reader that acted at time t may trust
@@ -228,7 +230,7 @@ def newest_first(containers: Iterable[Container]) -> tuple[Container, ...]:
 
 
 @dataclass(frozen=True, slots=True)
-class HandlerFeatures:
+class HandlerFeatures(Plain):
     """Features of one runtime handler (CRI Status.runtime_handlers)."""
 
     name: str
@@ -237,7 +239,7 @@ class HandlerFeatures:
 
 
 @dataclass(frozen=True, slots=True)
-class RuntimeState:
+class RuntimeState(Plain):
     """The runtime's own health and identity (CRI Version and Status)."""
 
     ready: bool = False
@@ -254,7 +256,7 @@ class RuntimeState:
 
 
 @dataclass(frozen=True, slots=True)
-class Image:
+class Image(Plain):
     """One image in the runtime's store; `size` in bytes, `uid`/`username` from the image's config."""
 
     id: str

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pickle
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from kubelet_mp.wire.messages import Message
 
@@ -11,8 +11,7 @@ CREDIT = "credit"  # the kind of the empty envelope with which a room asks for i
 LOSSY = frozenset({"Event"})  # kinds that are dropped, oldest first, when a mailbox is full
 
 
-@dataclass(frozen=True, slots=True)
-class Envelope:
+class Envelope(NamedTuple):
     """`kind` is the message's class name, `to` a room ("" = wherever its kind is routed), `sent` monotonic."""
 
     kind: str

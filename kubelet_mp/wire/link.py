@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import contextlib
 import multiprocessing
+import multiprocessing.queues  # the first queue imports it: before the fork, like all else
 import os
 import pickle
 import queue

@@ -12,13 +12,14 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from kubelet_mp.model.plain import Plain
 from kubelet_mp.model.runtime import PodRuntime, RuntimeState
 
 Pod = dict[str, Any]  # a decoded, defaulted core/v1 Pod
 
 
 @dataclass(frozen=True, slots=True)
-class Message:
+class Message(Plain):
     """Base of all messages; `key` is "" where only one of the type matters."""
 
     def key(self) -> str:
@@ -50,7 +51,7 @@ class RoomUp(Message):
 
 
 @dataclass(frozen=True, slots=True)
-class RoomHealth:
+class RoomHealth(Plain):
     """One line of `Health`: `beat_age` and `up` in seconds."""
 
     room: str
@@ -306,7 +307,7 @@ class Event(Message):
 
 
 @dataclass(frozen=True, slots=True)
-class TimelineEntry:
+class TimelineEntry(Plain):
     """One line of a pod's timeline: `count` repeats between `first` and `last` (epoch seconds)."""
 
     first: float

@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 import grpc
+import grpc._channel  # the first channel imports it: with all else before the fork, it is shared by the rooms
 from cri_api.v1 import api_pb2 as pb
 from grpc.experimental import ChannelOptions
 
