@@ -75,6 +75,7 @@ class Runtime:
             self.start_daemon()
             self.stop_daemon()
             poll(lambda: not sweep.shims(self.layout), 10)
+        self._end_lost_shims()
         sweep.remove_bridge(self.layout)
         sweep.remove_cgroup(self.layout.cgroup)
         left = sweep.leftovers(self.layout)
@@ -82,6 +83,13 @@ class Runtime:
         for folder in (self.layout.run, self.layout.data):
             shutil.rmtree(folder, ignore_errors=True)
         return left
+
+    def _end_lost_shims(self) -> None:
+        """Kill shims of pods that containerd lists no more: nobody could have removed them through the CRI."""
+        for pid, words in sweep.shims(self.layout).items():
+            say(f"containerd lost track of a shim, which is killed now: {words[:100]}")
+            sweep.kill(pid)
+        poll(lambda: not sweep.shims(self.layout), 5)
 
     def ctr(self, *words: str) -> str:
         """Run containerd's own client in the namespace of the pods; return what it prints."""
