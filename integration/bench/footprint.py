@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import statistics
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TypeVar
@@ -44,17 +44,14 @@ def cpu_seconds(agent: Agent) -> float:
     return sum(_cpu(pid) for pid in agent.family())
 
 
-def measure(agent: Agent, pods: int) -> Idle:
-    """Let the agent settle, watch it for IDLE_SECONDS, then ask it for its pods."""
+def measure(agent: Agent, pods: int, ports: Sequence[str] = ("readOnlyPort", "port")) -> Idle:
+    """Let the agent settle, watch it for IDLE_SECONDS, then ask it for its pods on some of its ports."""
     time.sleep(SETTLE_SECONDS)
     before, began = _by_name(agent, _cpu), time.monotonic()
     time.sleep(IDLE_SECONDS)
     seconds, after = time.monotonic() - began, _by_name(agent, _cpu)
     millicores = {name: 1000 * (after[name] - before.get(name, 0.0)) / seconds for name in after}
-    return Idle(pods, _by_name(agent, _pss), millicores, {port: _latency(agent, port) for port in _PORTS})
-
-
-_PORTS = ("readOnlyPort", "port")
+    return Idle(pods, _by_name(agent, _pss), millicores, {port: _latency(agent, port) for port in ports})
 
 
 def _latency(agent: Agent, port: str) -> float:

@@ -102,28 +102,28 @@ def by_room(idle: Idle) -> list[Row]:
 
 def markdown(machine: Sequence[str], pairs: Mapping[int, Pair], idle: Idle | None) -> str:
     """The whole report; it is printed as it is written."""
-    parts = ["## Stand-alone", _bullets(machine), _target_table(targets(pairs, idle))]
+    parts = ["## Stand-alone", bullets(machine), target_table(targets(pairs, idle))]
     head = ("pods: what (s after the order)", "straight CRI", "kubelet-mp", "ratio")
-    parts.append(_table(head, [row for count in sorted(pairs) for row in rows(count, pairs[count])]))
+    parts.append(table(head, [row for count in sorted(pairs) for row in rows(count, pairs[count])]))
     if idle:
         asked = ", ".join(f"{name} {1000 * seconds:.0f} ms" for name, seconds in idle.latency.items())
         parts += [
             f"At rest with {idle.pods} pods, over 30 s. `/pods` takes: {asked}.",
-            _table(("process", "PSS, MB", "millicores"), [row[:3] for row in by_room(idle)]),
+            table(("process", "PSS, MB", "millicores"), [row[:3] for row in by_room(idle)]),
         ]
     return "\n\n".join(parts) + "\n"
 
 
-def _bullets(lines: Sequence[str]) -> str:
+def bullets(lines: Sequence[str]) -> str:
     return "\n".join(f"- {line}" for line in lines)
 
 
-def _target_table(found: Sequence[Target]) -> str:
+def target_table(found: Sequence[Target]) -> str:
     lines = [(one.name, one.limit, one.reached, "met" if one.met else "MISSED") for one in found]
-    return _table(("aim", "at most", "reached", ""), lines)
+    return table(("aim", "at most", "reached", ""), lines)
 
 
-def _table(head: Sequence[str], lines: Sequence[Sequence[str]]) -> str:
+def table(head: Sequence[str], lines: Sequence[Sequence[str]]) -> str:
     widths = [max(len(line[i]) for line in [head, *lines]) for i in range(len(head))]
     rule = ["-" * width for width in widths]
     return "\n".join("| " + " | ".join(map(str.ljust, line, widths)) + " |" for line in [head, rule, *lines])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import http.client
 import json
 import shutil
 import signal
@@ -185,6 +186,10 @@ class Cluster:
         )
         with opener.open(request, timeout=timeout) as answer:
             return bytes(answer.read())
+
+    def connection(self, timeout: float) -> http.client.HTTPSConnection:
+        """A connection to the API as administrator, as a watch needs one of its own; the caller closes it."""
+        return http.client.HTTPSConnection(self.plan.address, self.plan.port, timeout=timeout, context=self._context())
 
     def _context(self) -> ssl.SSLContext:
         context = ssl.create_default_context(cafile=str(self.authority.certificate))
