@@ -129,3 +129,9 @@ def minutes(pem: bytes) -> float:
     """How long a certificate is valid, from its first to its last moment."""
     certificate = x509.load_pem_x509_certificate(pem)
     return (certificate.not_valid_after_utc - certificate.not_valid_before_utc).total_seconds() / 60
+
+
+def names(pem: bytes) -> set[str]:
+    """The addresses and DNS names of the first certificate in a file."""
+    found = x509.load_pem_x509_certificate(pem).extensions.get_extension_for_class(x509.SubjectAlternativeName).value
+    return {*found.get_values_for_type(x509.DNSName), *map(str, found.get_values_for_type(x509.IPAddress))}

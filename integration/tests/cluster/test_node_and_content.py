@@ -37,6 +37,7 @@ def test_the_lease_is_renewed(cluster: Cluster, node):
     assert owner["name"] == made.node
     renewed = first["spec"]["renewTime"]
     cluster.wait(lambda: cluster.get(path)["spec"]["renewTime"] > renewed, 30, "it is renewed")
+    assert made.node in cluster.kubectl("get", "lease", "-n", "kube-node-lease")
 
 
 def test_events_tell_a_pods_story(cluster: Cluster, node, namespace):

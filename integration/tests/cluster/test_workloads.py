@@ -108,6 +108,18 @@ def test_a_pod_moves_when_its_node_is_killed(cluster: Cluster, node, second_runt
     cluster.wait_pods(namespace, 1)
 
 
+def test_a_pod_moves_when_its_node_is_drained(cluster: Cluster, node, second_runtime, namespace):
+    first, second = node("node-1"), node("node-2", runtime=second_runtime)
+    cluster.kubectl("cordon", "node-2")
+    cluster.apply(workloads.deployment("mover", namespace, 3))
+    cluster.wait_pods(namespace, 3)
+    cluster.kubectl("uncordon", "node-2")
+    cluster.kubectl("drain", "node-1", "--ignore-daemonsets", "--delete-emptydir-data", "--timeout=60s")
+    assert {one["spec"]["nodeName"] for one in cluster.wait_pods(namespace, 3)} == {"node-2"}
+    agreement.wait(cluster, first)
+    agreement.wait(cluster, second)
+
+
 def test_a_pod_survives_what_its_container_does_not(cluster: Cluster, node, namespace, tmp_path):
     """A crash is counted and restarted, and told to the API."""
     made = node()
