@@ -84,7 +84,7 @@ def test_a_static_pod_has_a_mirror(cluster: Cluster, node):
 
 
 def test_configuration_reaches_environment_and_files(cluster: Cluster, node, namespace):
-    node(config={"configMapAndSecretChangeDetectionStrategy": "Watch", "syncFrequency": "10s"})
+    made = node(config={"configMapAndSecretChangeDetectionStrategy": "Watch", "syncFrequency": "10s"})
     cluster.apply(*_content(namespace, "one"), {
         "apiVersion": "v1", "kind": "Service", "metadata": {"name": "front", "namespace": namespace},
         "spec": {"ports": [{"port": 80}], "selector": {"app": "none"}},
@@ -121,9 +121,10 @@ def test_configuration_reaches_environment_and_files(cluster: Cluster, node, nam
     claims = json.loads(base64.urlsafe_b64decode(token.split(".")[1] + "=="))
     assert claims["aud"] == ["tests"] and claims["kubernetes.io"]["pod"]["name"] == "reader"
     cluster.apply(*_content(namespace, "two"))
-    read = ("exec", "-n", namespace, "reader", "--", "cat", "/config/key", "/secret/key", "/all/key")
+    [reading] = made.cri.containers(pod="reader", running=True)
+    read = ("cat", "/config/key", "/secret/key", "/all/key")
     changed = "plain-twohidden-twoplain-two"
-    cluster.wait(lambda: cluster.kubectl(*read) == changed, 90, "changes reach the files")
+    made.wait(lambda: made.cri.exec(reading.id, *read).out == changed, 90, "changes reach the files")
 
 
 def test_a_pod_waits_for_its_configuration(cluster: Cluster, node, namespace):
