@@ -212,7 +212,10 @@ class PodStatus(PodMessage):
 
 @dataclass(frozen=True, slots=True)
 class StatusSet(Message):
-    """All UIDs that `PodStatus` was sent for and that still stand: others are to be dropped."""
+    """All UIDs that still have a worker in pods, finished ones too: a `PodStatus` of another is to be dropped.
+
+    Whatever the runtime holds of these pods is the pods room's to remove.
+    """
 
     uids: frozenset[str]
 

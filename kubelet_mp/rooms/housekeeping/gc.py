@@ -84,6 +84,8 @@ class ContainerGC:
     # ---- in the crew's thread ----
 
     def _carry_out(self, todo: PodPlan) -> None:
+        if self._census.standing(todo.pod.uid) is not Standing.GONE:
+            return  # somebody has taken it up meanwhile
         problems = []
         for vessel in todo.vessels:
             try:

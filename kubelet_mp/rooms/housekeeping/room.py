@@ -39,8 +39,7 @@ class HousekeepingRoom(Room):
             observe=RuntimeMetrics(self._registry).observe,
         )
         self.inventory, self.census = Inventory(), Census()
-        limits = Limits(self.settings.maximum_dead_containers_per_container,
-                        self.settings.minimum_container_ttl_duration)
+        limits = Limits(self.settings.minimum_container_ttl_duration)
         dirs = PodDirs(self.settings.root_dir, kubelet.pod_logs_dir, links)
         self.gc = ContainerGC(self.inventory, self.census, limits, dirs, runtime, self.timers, self._gc_failed)
         self.rotation = LogRotation(kubelet, self.inventory, runtime, self.timers)

@@ -200,7 +200,10 @@ class PlegRoom(Room):
 
     def _looked(self, look: Look, seen: Seen) -> None:
         uid, old = seen.runtime.uid, self._ledger.briefs(seen.runtime.uid)
+        first_failure = bool(seen.runtime.error) and not self._ledger.flagged
         self._enter(seen, owed=look.ordered)
+        if first_failure:
+            self._list_soon()  # the next listing looks again
         self._log_changes(uid, old)
         self._look(self._looks.finish(uid, self._ledger.briefs(uid)))
         self._settle_listing()

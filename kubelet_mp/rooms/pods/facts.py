@@ -56,5 +56,4 @@ class Facts:
 
     def _sets(self) -> tuple[m.AdmittedSet, m.StatusSet]:
         admitted = {w.uid for w in self._workers.values() if w.stage in LIVE} | self._running()
-        reported = {w.uid for w in self._workers.values() if not w.orphan}
-        return m.AdmittedSet(frozenset(admitted), self._complete()), m.StatusSet(frozenset(reported))
+        return m.AdmittedSet(frozenset(admitted), self._complete()), m.StatusSet(frozenset(self._workers))

@@ -10,6 +10,7 @@ from typing import Any, Protocol
 from kubelet_mp.model import podspec
 from kubelet_mp.model.admission import Preemption, Rejection
 from kubelet_mp.model.clock import parse_rfc3339
+from kubelet_mp.model.runtime import PodRuntime
 from kubelet_mp.rooms.pods import decide
 from kubelet_mp.rooms.pods.actions import PodActions, compute_actions
 from kubelet_mp.rooms.pods.env import Env, Outcome, Work, field_path
@@ -18,6 +19,7 @@ from kubelet_mp.rooms.pods.slots import Turn
 from kubelet_mp.rooms.pods.worker import ORPHAN_GRACE, Stage, Worker
 
 JITTER = 0.5  # of a retry: between 1 and 1.5 times
+UNSEEN_PERIOD = 60.0  # s between two events that a pod's state cannot be told
 FREED_BY = frozenset({"cgroups", "volumes"})
 
 
@@ -143,7 +145,7 @@ class Lifecycle:
             worker.wait("sources", "the sources to confirm that the pod is still wanted", now)
         elif problem:
             worker.wait("runtime", f"runtime: {problem}", now)
-        elif not worker.fresh:
+        elif worker.unseen or not worker.fresh:
             self._ask_for_view(worker, now)
         elif worker.retry_at > now:
             worker.wait("retry", worker.problem, now)
@@ -157,7 +159,9 @@ class Lifecycle:
         if worker.asked <= worker.acted:
             worker.asked = now
             self.desk.relist(worker.uid)
-        if not worker.reasons:
+        if worker.unseen:
+            worker.wait("unseen", f"the runtime to tell the pod's state: {worker.unseen}", now)
+        elif not worker.reasons:
             worker.wait("view", "the runtime to show what was done last", now)
 
     def _check_deadline(self, worker: Worker, now: float) -> None:
@@ -311,6 +315,17 @@ class Lifecycle:
             return
         if outcome.problem:
             worker.acted = max(worker.acted, now)  # whatever happened: look before the next try
+        self.desk.touch(worker)
+
+    def unseen(self, worker: Worker, runtime: PodRuntime) -> None:
+        """The runtime could not tell the pod's state (`runtime.error`): nothing is started on what was known."""
+        now = self.env.clock.monotonic()
+        if runtime.observed < worker.runtime.observed:
+            return
+        worker.unseen = runtime.error
+        if now - worker.unseen_told >= UNSEEN_PERIOD:
+            worker.unseen_told = now
+            self.env.event(worker.pod, "Warning", "FailedSync", f"error determining status: {runtime.error}", "")
         self.desk.touch(worker)
 
     def shorten(self, worker: Worker, grace: int) -> None:

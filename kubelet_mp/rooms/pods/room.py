@@ -116,14 +116,15 @@ class PodsRoom(Room):
         self.tell_sets()
 
     def _on_runtime(self, message: m.PodRuntimeChanged) -> None:
-        runtime = message.runtime
+        runtime, worker = message.runtime, self.workers.get(message.uid)
         if runtime.error:
+            if worker is not None:
+                self.lifecycle.unseen(worker, runtime)
             return
         if runtime.empty:
             self.runtimes.pop(message.uid, None)
         else:
             self.runtimes[message.uid] = runtime
-        worker = self.workers.get(message.uid)
         if worker is not None:
             worker.take_runtime(runtime, self.clock.monotonic(), self.clock.wall_time_ns())
             self.touch(worker)

@@ -79,6 +79,8 @@ class Worker:
     foreign: dict[str, Any] = field(default_factory=dict)
     finish_told: Any = None  # the pod as in the last PodFinished
     freed: set[str] = field(default_factory=set)
+    unseen: str = ""  # why the runtime could not tell its state, at the last look
+    unseen_told: float = -NEVER
     running: Pass | None = None
     next: tuple[Pod, str] | None = None
     waiting_for: str = ""
@@ -143,7 +145,7 @@ class Worker:
         """Take a snapshot if it is newer, and date the ends of containers on our own clock."""
         if runtime.observed < self.runtime.observed:
             return
-        self.runtime = runtime
+        self.runtime, self.unseen = runtime, ""
         known = {c.id for c in runtime.containers}
         self.ends = {id_: at for id_, at in self.ends.items() if id_ in known}
         self.messages = {id_: text for id_, text in self.messages.items() if id_ in known}

@@ -27,35 +27,32 @@ def stock(*things: Sandbox | Container) -> PodStock:
     ))
 
 
-def removed(pod: PodStock, standing: Standing = Standing.WANTED, limits: Limits | None = None) -> list[str]:
+def removed(pod: PodStock, standing: Standing = Standing.GONE, limits: Limits | None = None) -> list[str]:
     found = plan(pod, standing, limits or Limits(), NOW)
     return [v.id for v in found.vessels] + [b.id for b in found.boxes]
 
 
-def test_a_wanted_pod_keeps_the_newest_dead_instance_of_each_container() -> None:
-    runs = dead("run", 9, state=State.RUNNING)
-    pod = stock(box("s", 1, True), runs, dead("a2", 3), dead("a1", 2), dead("b1", 1, "b"))
-    assert removed(pod) == ["a1"]
-    assert removed(pod, limits=Limits(max_per_container=0)) == ["a2", "a1", "b1"]
-    assert removed(pod, limits=Limits(max_per_container=-1)) == []
+@pytest.mark.parametrize("standing", [Standing.WANTED, Standing.UNCLEAR])
+def test_of_a_pod_that_somebody_owns_or_may_own_nothing_goes(standing: Standing) -> None:
+    pod = stock(box("s2", 5), box("s1", 1), dead("a2", 3), dead("a1", 2), dead("b1", 1, "b"))
+    assert removed(pod, standing) == []
 
 
 def test_young_dead_containers_stay_for_the_minimum_age() -> None:
     pod = stock(box("s", 1, True), dead("a3", 9990), dead("a2", 9980), dead("a1", 2))
-    assert removed(pod, limits=Limits(1, min_age=60.0)) == []
-    assert removed(pod, limits=Limits(0, min_age=60.0)) == ["a1"]
+    assert removed(pod, limits=Limits(min_age=60.0)) == ["a1"]
 
 
-def test_a_container_about_to_be_started_does_not_take_the_place_of_the_last_dead_one() -> None:
+def test_a_container_that_may_be_about_to_be_started_stays() -> None:
     young = stock(box("s", 1, True), dead("new", 9999, state=State.CREATED), dead("old", 5))
-    assert removed(young) == []
+    assert removed(young) == ["old"]
     stale = stock(box("s", 1, True), dead("new", int(9999 - STARTING), state=State.CREATED), dead("old", 5))
-    assert removed(stale) == ["old"]
+    assert removed(stale) == ["new", "old"]
 
 
 def test_of_a_pod_that_is_gone_all_that_is_dead_goes() -> None:
     pod = stock(box("s2", 5), box("s1", 1), dead("a2", 3), dead("a1", 2))
-    assert removed(pod, Standing.GONE) == ["a2", "a1", "s2", "s1"]
+    assert removed(pod) == ["a2", "a1", "s2", "s1"]
 
 
 def test_what_runs_is_never_touched() -> None:
@@ -65,29 +62,38 @@ def test_what_runs_is_never_touched() -> None:
         assert removed(pod, standing) == []
 
 
-def test_a_wanted_pod_keeps_its_newest_sandbox_and_those_with_containers() -> None:
-    pod = stock(box("s3", 7), box("s2", 5), box("s1", 1), dead("a", 3, sandbox="s1"))
-    assert removed(pod) == ["s2"]
-
-
-def test_a_pod_of_unclear_standing_is_left_alone() -> None:
-    assert removed(stock(box("s", 1), dead("a", 1), dead("b", 2)), Standing.UNCLEAR) == []
+def test_a_sandbox_stays_while_something_is_in_it() -> None:
+    pod = stock(box("s2", 5), box("s1", 1), dead("a", 9990, sandbox="s1"))
+    assert removed(pod, limits=Limits(min_age=60.0)) == ["s2"]
 
 
 # ---- the census ----
 
 
-def test_nothing_is_gone_before_the_sources_are_ready() -> None:
+def census_of(*admitted: str, ready: bool = True) -> Census:
     census = Census()
-    census.admitted(frozenset({"a"}), False)
+    census.shown(frozenset())
+    census.admitted(frozenset(admitted), ready)
+    return census
+
+
+def test_nothing_is_gone_before_the_sources_are_ready() -> None:
+    census = census_of("a", ready=False)
     census.pass_done({"b"})
     census.pass_done({"b"})
     assert [census.standing(uid) for uid in "ab"] == [Standing.UNCLEAR] * 2
 
 
-def test_a_stranger_is_gone_after_two_passes_and_a_known_pod_at_once() -> None:
+def test_nothing_is_gone_before_the_pods_room_said_whom_it_owns() -> None:
     census = Census()
     census.admitted(frozenset({"a"}), True)
+    census.pass_done({"b"})
+    census.pass_done({"b"})
+    assert census.standing("b") is Standing.UNCLEAR
+
+
+def test_a_stranger_is_gone_after_two_passes_and_a_known_pod_at_once() -> None:
+    census = census_of("a")
     assert census.standing("a") is Standing.WANTED
     census.pass_done({"a", "x"})
     assert census.standing("x") is Standing.UNCLEAR
@@ -98,8 +104,7 @@ def test_a_stranger_is_gone_after_two_passes_and_a_known_pod_at_once() -> None:
 
 
 def test_a_pod_that_comes_back_is_wanted_again() -> None:
-    census = Census()
-    census.admitted(frozenset({"a"}), True)
+    census = census_of("a")
     census.admitted(frozenset(), True)
     census.forgotten("a")
     census.admitted(frozenset({"a"}), True)
@@ -118,8 +123,7 @@ def test_a_finished_pod_that_is_still_shown_is_not_ours() -> None:
 
 
 def test_the_census_forgets_who_left_no_traces() -> None:
-    census = Census()
-    census.admitted(frozenset({"a"}), True)
+    census = census_of("a")
     census.admitted(frozenset(), True)
     census.pass_done(set())
     assert census.standing("a") is Standing.UNCLEAR

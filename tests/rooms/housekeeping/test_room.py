@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +15,7 @@ from kubelet_mp.host.cri import Runtime
 from kubelet_mp.model.runtime import PodRuntime
 from kubelet_mp.rooms.housekeeping.gc import PERIOD
 from kubelet_mp.rooms.housekeeping.room import HousekeepingRoom
-from kubelet_mp.wire.messages import AdmittedSet, Event, PodForgotten, PodRuntimeChanged, RelistDone
+from kubelet_mp.wire.messages import AdmittedSet, Event, PodForgotten, PodRuntimeChanged, RelistDone, StatusSet
 from tests.fakes.cri import FakeCRI
 from tests.fakes.link import RoomRunner
 from tests.support import wait_until
@@ -66,6 +66,10 @@ class Node:
             self.runner.give(PodRuntimeChanged(uid, PodRuntime(uid, f"p{uid}", "ns", boxes, containers)))
         present = frozenset(b.uid for b in self.runtime.list_sandboxes())
         self.runner.give(RelistDone(0.0, present))
+
+    def owned(self, admitted: Iterable[str] = (), shown: Iterable[str] = (), ready: bool = True) -> None:
+        """What the pods room would say that it owns."""
+        self.runner.give(AdmittedSet(frozenset(admitted), ready), StatusSet(frozenset(shown)))
 
     def full_pass(self) -> None:
         self.runner.run_here(self.runner.room.gc.full_pass)
@@ -133,28 +137,32 @@ def test_a_runtime_that_will_not_reopen_keeps_the_log(node: Node) -> None:
 # ---- garbage collection ----
 
 
-def test_old_dead_instances_go_soon_after_a_restart(node: Node) -> None:
+def test_a_finished_pod_keeps_its_containers_and_logs_while_it_has_a_worker(node: Node) -> None:
     box = node.sandbox("u")
-    old = [node.container(box, attempt) for attempt in range(3)]
-    logs = [node.log(container) for container in old]
-    for container in old[:2]:
+    ended = [node.container(box, attempt) for attempt in range(3)]
+    for container in ended:
         node.fake.exit_container(container, 1)
-    node.runner.give(AdmittedSet(frozenset({"u"}), True))
+    node.fake.StopPodSandbox(pb.StopPodSandboxRequest(pod_sandbox_id=box))
+    node.owned(shown={"u"})
     node.tell("u")
-    wait_until(lambda: old[0] not in node.fake.containers, 5, "the oldest to go")
-    assert set(old[1:]) <= set(node.fake.containers)
-    assert [log.exists() for log in logs] == [False, True, True]
-    assert len(os.listdir(node.links)) == 2
+    for _ in range(3):
+        node.full_pass()
+    assert node.fake.count("RemoveContainer") == node.fake.count("RemovePodSandbox") == 0
+    assert all(node.log(container).exists() for container in ended)
+    node.owned()
+    node.runner.give(PodForgotten("u"))
+    wait_until(lambda: not node.fake.containers and not node.fake.sandboxes, 5, "all to go with its worker")
 
 
 def test_a_pod_that_is_gone_loses_everything(node: Node) -> None:
     box = node.sandbox("u")
     container = node.container(box)
-    node.runner.give(AdmittedSet(frozenset({"u"}), True))
+    node.owned({"u"})
     node.tell("u")
     node.fake.exit_container(container)
     node.fake.StopPodSandbox(pb.StopPodSandboxRequest(pod_sandbox_id=box))
-    node.runner.give(AdmittedSet(frozenset(), True), PodForgotten("u"))
+    node.owned()
+    node.runner.give(PodForgotten("u"))
     node.tell("u")
     wait_until(lambda: not node.fake.containers and not node.fake.sandboxes, 5, "the pod to be removed")
     node.tell()
@@ -165,7 +173,7 @@ def test_a_pod_that_is_gone_loses_everything(node: Node) -> None:
 def test_nothing_goes_before_all_sources_are_ready(node: Node) -> None:
     box = node.sandbox("u")
     node.fake.exit_container(node.container(box))
-    node.runner.give(AdmittedSet(frozenset(), False))
+    node.owned(ready=False)
     node.tell("u")
     for _ in range(3):
         node.full_pass()
@@ -176,7 +184,7 @@ def test_a_stranger_goes_after_two_passes_but_not_while_it_runs(node: Node) -> N
     box = node.sandbox("x")
     ended, running = node.container(box), node.container(box, name="d")
     node.fake.exit_container(ended)
-    node.runner.give(AdmittedSet(frozenset({"u"}), True))
+    node.owned({"u"})
     node.tell("x")
     node.full_pass()
     node.full_pass()
@@ -192,7 +200,7 @@ def test_directories_of_strangers_go_and_others_stay(node: Node) -> None:
     (node.links / "foreign").symlink_to("/nowhere")
     (node.links / "a_ns_c-122.log").symlink_to("/another/agents/logs/0.log")
     (node.links / "a_ns_c-123.log").symlink_to(node.logs / "ns_a_gone" / "c" / "0.log")
-    node.runner.give(AdmittedSet(frozenset({"wanted"}), True))
+    node.owned({"wanted"})
     node.tell()
     node.full_pass()
     assert (node.logs / "ns_a_gone").exists()
@@ -207,13 +215,16 @@ def test_what_cannot_be_removed_is_told_as_an_event_and_tried_again(node: Node) 
     for attempt in range(2):
         node.fake.exit_container(node.container(box, attempt))
     node.fake.fail("RemoveContainer", "UNKNOWN", "busy", times=1)
-    node.runner.give(AdmittedSet(frozenset({"u"}), True))
+    node.owned({"u"})
     node.tell("u")
+    node.owned()
+    node.runner.give(PodForgotten("u"))
     event = node.runner.wait_for(Event)
     assert (event.kind, event.name, event.type, event.reason) == ("Node", "node", "Warning", "ContainerGCFailed")
     assert "ns/pu" in event.message and "busy" in event.message
-    node.full_pass()
     assert len(node.fake.containers) == 1
+    node.full_pass()
+    assert not node.fake.containers
 
 
 def test_passes_come_every_minute(node: Node) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -163,6 +164,17 @@ def test_a_failing_status_is_told_and_tried_again(fake: FakeCRI) -> None:
         wait_states(room, web=State.RUNNING)
         errors = [m.runtime.error for m in room.link.of(PodRuntimeChanged) if m.runtime.error]
     assert errors == ["ContainerStatus: rpc error: code = Internal desc = boom"]
+
+
+def test_a_look_that_failed_is_repeated_soon_although_events_make_listings_rare(fake: FakeCRI) -> None:
+    with pleg(fake, replace(RARE, relist=0.03)) as room:
+        wait_events(room)
+        Driver(fake)
+        wait_states(room, web=State.RUNNING)
+        fake.fail("ContainerStatus", "INTERNAL", "boom", times=1)
+        fake.exit_container("web")  # the one event: no other follows
+        room.wait_for(PodRuntimeChanged, lambda m: "boom" in m.runtime.error)
+        wait_states(room, web=State.EXITED)
 
 
 def test_the_runtime_restarts(fake: FakeCRI) -> None:

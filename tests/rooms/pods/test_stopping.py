@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
+from kubelet_mp.model.runtime import PodRuntime
+from kubelet_mp.rooms.pods.lifecycle import UNSEEN_PERIOD
 from kubelet_mp.wire import messages as m
 from tests.fakes.cri import FakeCRI
 from tests.rooms.pods.harness import IMAGE, World, container, make_pod
@@ -152,6 +155,10 @@ def test_what_only_the_runtime_knows_is_stopped_when_all_sources_spoke(fake: Fak
         assert fake.count("StopContainer") == 0
         world.tell_set()
         world.until(lambda: world.forgotten(pod), "the orphan to go")
+        sent = [message for _, message in world.runner.link.sent]
+    owned = ["uid-lost" in one.uids if isinstance(one, m.StatusSet) else "forgotten" for one in sent
+             if isinstance(one, (m.StatusSet, m.PodForgotten))]
+    assert owned[owned.index("forgotten") - 1] is True  # until then nobody else may remove anything of it
     assert not fake.sandboxes
     assert [r.timeout for r in fake.requests("StopContainer")] == [2]
 
@@ -167,6 +174,36 @@ def test_network_and_runtime_that_are_not_ready_are_waited_for(world: World, fak
     fake.set_ready(network=True)
     world.give_state()
     world.until_running(pod)
+
+
+def test_a_state_that_cannot_be_told_is_shown_and_nothing_is_done_meanwhile(world: World, fake: FakeCRI) -> None:
+    pod = make_pod(containers=[container(livenessProbe={"exec": {"command": ["x"]}})])
+    world.want(pod)
+    world.until_running(pod)
+    id_ = world.container(pod)["containerID"].partition("://")[2]
+
+    def blind(why: str) -> str:
+        runtime = PodRuntime("uid-web", observed=world.clock.monotonic() + 0.01, error=why)
+        world.runner.give(m.PodRuntimeChanged("uid-web", runtime))
+        return f"the runtime to tell the pod's state: {why}"
+
+    fake.fail("ContainerStatus", "UNKNOWN", "boom", times=None)  # the neighbour pleg sees nothing either
+    text = blind("ContainerStatus: boom")
+    world.runner.give(m.ProbeResult("uid-web", "c", id_, "liveness", "failure", "dead"))
+    world.until(lambda: world.waits_for(pod) == text or world.advance(0.3), "the wait to be told")
+    text = blind("ContainerStatus: bang")
+    world.until(lambda: world.waits_for(pod) == text or world.advance(0.3), "the other wait to be told")
+    world.advance(UNSEEN_PERIOD)
+    blind("ContainerStatus: again")
+    world.until(lambda: len(world.events("FailedSync")) == 2, "the event to be repeated")
+    assert [(e.type, e.message) for e in world.events("FailedSync")] == [
+        ("Warning", "error determining status: ContainerStatus: boom"),
+        ("Warning", "error determining status: ContainerStatus: again")]
+    assert "running" in world.container(pod)["state"] and not world.events("Killing")
+    fake.heal()
+    seen = replace(world._seen["uid-web"], observed=world.clock.monotonic() + 0.02)
+    world.runner.give(m.PodRuntimeChanged("uid-web", seen))
+    world.until_running(pod, restarts=1)
 
 
 def test_a_sandbox_that_fails_is_tried_again_after_a_pause(world: World, fake: FakeCRI) -> None:
