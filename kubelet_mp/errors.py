@@ -102,11 +102,42 @@ class MountError(HostError):
 
 
 class ApiError(KubeletError):
-    """The API server refused or could not be reached. status: the HTTP status, 0 when there was none."""
+    """The API server refused or could not be reached, or there are no credentials for it yet.
 
-    def __init__(self, message: str, fix: str | None = None, *, status: int = 0) -> None:
+    status: the HTTP status, 0 when there was no answer. reason: the Status object's, e.g. NotFound, "" without.
+    retry_after: seconds that the server asked to wait, or None.
+    """
+
+    def __init__(
+        self, message: str, fix: str | None = None, *, status: int = 0, reason: str = "",
+        retry_after: float | None = None,
+    ) -> None:
         super().__init__(message, fix)
         self.status = status
+        self.reason = reason
+        self.retry_after = retry_after
+
+    @property
+    def not_found(self) -> bool:
+        return self.status == 404
+
+    @property
+    def conflict(self) -> bool:
+        """The object changed meanwhile, or a precondition does not hold."""
+        return self.status == 409 and self.reason != "AlreadyExists"
+
+    @property
+    def already_exists(self) -> bool:
+        return self.status == 409 and self.reason == "AlreadyExists"
+
+    @property
+    def gone(self) -> bool:
+        """The resourceVersion asked for is too old: list again."""
+        return self.status == 410
+
+    @property
+    def forbidden(self) -> bool:
+        return self.status == 403
 
 
 class WireError(KubeletError):

@@ -21,3 +21,11 @@ def test_errors_survive_pickle() -> None:
     call = pickle.loads(pickle.dumps(RuntimeCallError("gone", "wait", method="Version", code="UNAVAILABLE")))
     assert (call.message, call.fix, call.method, call.code) == ("gone", "wait", "Version", "UNAVAILABLE")
     assert pickle.loads(pickle.dumps(ApiError("no", status=404))).status == 404
+
+
+def test_what_an_api_error_tells_apart() -> None:
+    taken = pickle.loads(pickle.dumps(ApiError("x", status=409, reason="AlreadyExists", retry_after=2.0)))
+    assert taken.already_exists and not taken.conflict and taken.retry_after == 2.0
+    assert ApiError("x", status=409, reason="Conflict").conflict
+    assert ApiError("x", status=404).not_found and ApiError("x", status=410).gone
+    assert ApiError("x", status=403).forbidden and not ApiError("x").forbidden

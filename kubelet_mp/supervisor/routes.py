@@ -9,6 +9,8 @@ ROUTES: Mapping[str, tuple[str, ...]] = {
     "DesiredPod": ("pods",),
     "DesiredSet": ("pods",),
     "SourceProblem": ("http", "reporter"),
+    "MirrorPod": ("reporter",),
+    "MirrorSet": ("reporter",),
     # from pleg
     "PodRuntimeChanged": ("pods", "probes", "housekeeping"),
     "RelistDone": ("pods", "housekeeping", "http"),

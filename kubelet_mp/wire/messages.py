@@ -110,6 +110,31 @@ class SourceProblem(Message):
         return self.origin
 
 
+@dataclass(frozen=True, slots=True)
+class MirrorPod(PodMessage):
+    """The API server's copy of a static pod, as it is there; `mirror` None: it is gone.
+
+    `uid` is the mirror's own, `name` the full name namespace/name, which is that of the static pod. A mirror is
+    never a desired pod.
+    """
+
+    name: str
+    mirror: Pod | None
+
+    def key(self) -> str:
+        return self.name
+
+
+@dataclass(frozen=True, slots=True)
+class MirrorSet(Message):
+    """Full names of all mirror pods that the API server has of this node, after the `MirrorPod`s it counts.
+
+    Sent only once the API server has been listed: before the first one, nobody knows which mirrors there are.
+    """
+
+    names: frozenset[str]
+
+
 # ---- pleg ----------------------------------------------------------------------------------------------
 
 
