@@ -159,10 +159,11 @@ current-context: x
 
 
 def test_kubeconfigs(node, tmp_path):
-    """A good one is refused for now, and said so; of a bad one the message names file and fault."""
+    """The message names file and fault."""
     file = tmp_path / "kubeconfig"
-    for text, said in ((KUBECONFIG, "an API server (--kubeconfig, --bootstrap-kubeconfig) is not implemented yet"),
-                       ("{", f"kubeconfig {file} is not YAML"),
+    for text, said in (("{", f"kubeconfig {file} is not YAML"),
+                       (KUBECONFIG.replace("token: t", "exec: {command: login}"),
+                        f"kubeconfig {file} asks for an exec plugin (exec), which is not supported"),
                        (KUBECONFIG.replace("current-context: x", "current-context: y"),
                         f"kubeconfig {file} has no context 'y'")):
         file.write_text(text)

@@ -147,11 +147,6 @@ _Asked = Callable[[Settings], bool]
 
 _REFUSED: tuple[tuple[str, str, _Asked], ...] = (
     (
-        "an API server (--kubeconfig, --bootstrap-kubeconfig)",
-        "leave it out to run standalone",
-        lambda s: not s.standalone,
-    ),
-    (
         "cgroupDriver systemd",
         "set cgroupDriver: cgroupfs and configure the container runtime alike",
         lambda s: s.kubelet.cgroup_driver == "systemd",

@@ -100,7 +100,9 @@ kind: Config
 current-context: c
 contexts: [{name: c, context: {cluster: k, user: u}}]
 clusters: [{name: k, cluster: {server: "https://192.0.2.1:6443"}}]
+users: [{name: u, user: {token: hush}}]
 """
+EXEC = "exec: {command: login, apiVersion: client.authentication.k8s.io/v1}"
 
 
 def test_kubeconfig(tmp_path: Path) -> None:
@@ -118,6 +120,13 @@ def test_kubeconfig(tmp_path: Path) -> None:
         (GOOD.replace("current-context: c", "current-context: d"), "no context 'd'"),
         (GOOD.replace("cluster: k,", "cluster: x,"), "no cluster 'x'"),
         (GOOD.replace("server", "sever"), "no server"),
+        (GOOD.replace("{name: u, user", "{name: v, user"), "no user 'u'"),
+        (GOOD.replace("token: hush", EXEC), "an exec plugin .exec., which is not supported"),
+        (GOOD.replace("token: hush", "auth-provider: {name: oidc}"), "an auth provider"),
+        (GOOD.replace("token: hush", "as: root"), "impersonation"),
+        (GOOD.replace("}}]\nusers", ", proxy-url: http://p}}]\nusers"), "a proxy .proxy-url."),
+        (GOOD.replace("}}]\nusers", ", insecure-skip-tls-verify: true, certificate-authority: f}}]\nusers"),
+         "leave one of them out"),
     ],
 )
 def test_unusable_kubeconfig_is_named_with_the_reason(tmp_path: Path, text: str | None, reason: str) -> None:
@@ -127,3 +136,15 @@ def test_unusable_kubeconfig_is_named_with_the_reason(tmp_path: Path, text: str 
     with pytest.raises(ConfigError, match=reason) as caught:
         kubeconfig.check(str(path))
     assert str(path) in str(caught.value)
+
+
+def test_a_fault_of_syntax_does_not_show_the_line_which_may_be_a_token(tmp_path: Path) -> None:
+    path = tmp_path / "kubeconfig"
+    path.write_text(GOOD.replace("token: hush}", "token: hush, x: %"))
+    with pytest.raises(ConfigError, match="not YAML: line 6") as caught:
+        kubeconfig.check(str(path))
+    assert "hush" not in str(caught.value)
+
+
+def test_an_api_server_is_no_longer_refused() -> None:
+    assert preflight.not_implemented(Settings(node_name="n", kubeconfig="/k")) == []
