@@ -102,13 +102,16 @@ def broken(method: str, path: str, error: Exception) -> ApiError:
 
 def reason(error: BaseException) -> str:
     """The innermost reason, which says more in fewer words than the wrappings around it."""
-    inner: object = error
-    for _ in range(5):
-        below = getattr(inner, "reason", None) if not isinstance(inner, OSError) else None
-        args = getattr(inner, "args", ())
-        below = below or next((arg for arg in args if isinstance(arg, BaseException)), None)
-        if below is None or isinstance(below, str):
+    inner = error
+    for _ in range(6):
+        below = _below(inner)
+        if below is None:
             break
         inner = below
-    text = getattr(inner, "strerror", None) or str(inner).rpartition(": ")[2]
-    return text or type(inner).__name__
+    text = str(getattr(inner, "strerror", None) or inner)
+    return text.rpartition(">: ")[2] or type(inner).__name__
+
+
+def _below(error: BaseException) -> BaseException | None:
+    found = (getattr(error, "reason", None), *error.args, error.__cause__)
+    return next((one for one in found if isinstance(one, BaseException)), None)
