@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from kubelet_mp.model import podspec
 from kubelet_mp.model.podspec import Pod
+from kubelet_mp.rooms.volumes.content.keys import CONFIG_MAP, SECRET, Key
 
 Volume = Mapping[str, Any]
 
-NEED_API = ("configMap", "secret", "persistentVolumeClaim", "ephemeral", "csi")
+FROM_API = ("configMap", "secret")
+NOT_YET = ("persistentVolumeClaim", "ephemeral", "csi")
+PROJECTED = ("configMap", "secret", "downwardAPI", "serviceAccountToken")
 
 
 def needed(pod: Pod) -> dict[str, Volume]:
@@ -29,26 +32,78 @@ def type_of(volume: Volume) -> str:
     return next((key for key, body in volume.items() if key != "name" and body is not None), "emptyDir")
 
 
-def unsupported(volume: Volume) -> str:
-    """Why the volume cannot be set up by this agent, "" when it can."""
+def unsupported(volume: Volume, *, api: bool = False) -> str:
+    """Why the volume cannot be set up by this agent, "" when it can. api: whether there is an API server."""
     kind = type_of(volume)
-    if kind in NEED_API:
-        return f"{kind} volumes need the API server and are not supported yet"
+    if kind in NOT_YET or (kind in FROM_API and not api):
+        return f"{kind} volumes {_lack(api)}"
     if kind == "projected":
-        return _unsupported_projection(volume["projected"])
-    if kind not in ("emptyDir", "hostPath", "image", "downwardAPI", "nfs"):
+        return _unsupported_projection(volume["projected"], api)
+    if kind not in ("emptyDir", "hostPath", "image", "downwardAPI", "nfs", *FROM_API):
         return f"{kind} volumes are not supported yet"
     return ""
 
 
-def _unsupported_projection(body: Mapping[str, Any]) -> str:
-    kinds = {key for source in body.get("sources") or () for key, value in source.items() if value is not None}
-    others = sorted(kinds - {"downwardAPI"})
-    if not others:
-        return ""
-    return f"projected volumes with {', '.join(others)} need the API server and are not supported yet"
+def _unsupported_projection(body: Mapping[str, Any], api: bool) -> str:
+    kinds = {kind for kind, _ in projections(body)}
+    others = sorted(kinds - set(PROJECTED if api else ("downwardAPI",)))
+    return f"projected volumes with {', '.join(others)} {_lack(api)}" if others else ""
+
+
+def _lack(api: bool) -> str:
+    return "are not supported yet" if api else "need the API server and are not supported yet"
+
+
+def projections(body: Mapping[str, Any]) -> Iterator[tuple[str, Mapping[str, Any]]]:
+    """(kind, its body) of each source of a projected volume, in order."""
+    for source in body.get("sources") or ():
+        for kind, value in source.items():
+            if value is not None:
+                yield kind, value
+
+
+def references(volume: Volume, namespace: str) -> frozenset[Key]:
+    """The single objects that the content of the volume comes from."""
+    kind = type_of(volume)
+    if kind == "configMap":
+        return frozenset({Key(CONFIG_MAP, namespace, volume[kind].get("name") or "")})
+    if kind == "secret":
+        return frozenset({Key(SECRET, namespace, volume[kind].get("secretName") or "")})
+    if kind != "projected":
+        return frozenset()
+    kinds = {"configMap": CONFIG_MAP, "secret": SECRET}
+    found = projections(volume[kind])
+    return frozenset(Key(kinds[k], namespace, body.get("name") or "") for k, body in found if k in kinds)
+
+
+def has_tokens(volume: Volume) -> bool:
+    """Whether service account tokens are in the volume, which are to be renewed."""
+    body = volume.get("projected") or {}
+    return any(kind == "serviceAccountToken" for kind, _ in projections(body))
+
+
+def from_api(volume: Volume) -> bool:
+    """Whether its content comes from the API server, at least in part."""
+    return bool(references(volume, "")) or has_tokens(volume)
+
+
+def own_facts(pod: Pod) -> tuple[Any, ...]:
+    """What of a pod may change and shows in volumes with the downward API."""
+    resources = [container.get("resources") for container in podspec.all_containers(pod)]
+    return podspec.labels_of(pod), podspec.annotations_of(pod), resources
 
 
 def fs_group(pod: Pod) -> int | None:
     """securityContext.fsGroup."""
     return (podspec.spec(pod).get("securityContext") or {}).get("fsGroup")
+
+
+def fs_user(pod: Pod) -> int | None:
+    """The one user that all containers (but ephemeral ones) run as by the spec, None when there is no such user.
+
+    Source: Kubernetes 1.37 pkg/volume/util (FsUserFrom).
+    """
+    common = (podspec.spec(pod).get("securityContext") or {}).get("runAsUser")
+    both = (*podspec.init_containers(pod), *podspec.regular_containers(pod))
+    users = {(c.get("securityContext") or {}).get("runAsUser", common) for c in both}
+    return users.pop() if len(users) == 1 else None

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
+from kubelet_mp.model import podspec
 from kubelet_mp.model.podspec import Pod
-from kubelet_mp.rooms.volumes.plan import Volume, needed, unsupported
+from kubelet_mp.rooms.volumes.content.keys import Key
+from kubelet_mp.rooms.volumes.plan import Volume, needed, references, unsupported
 from kubelet_mp.wire.messages import PodVolumesReady
 
 FIRST, LONGEST = 0.5, 122.0  # s between two attempts at one volume
@@ -27,10 +29,10 @@ class VolumeState:
     retry: bool = False
     delay: float = 0.0
 
-    def fail(self, problem: str) -> float:
+    def fail(self, problem: str, longest: float = LONGEST) -> float:
         """Note a failed attempt; seconds until the next one."""
         self.problem, self.retry = problem, True
-        self.delay = min(2 * self.delay, LONGEST) if self.delay else FIRST
+        self.delay = min(2 * self.delay, longest) if self.delay else FIRST
         return self.delay
 
     def stand(self, path: str) -> None:
@@ -40,9 +42,10 @@ class VolumeState:
 
 @dataclass(slots=True)
 class PodState:
-    """One admitted pod and the volumes that it needs, by name."""
+    """One admitted pod and the volumes that it needs, by name. api: whether there is an API server."""
 
     pod: Pod
+    api: bool = False
     volumes: dict[str, VolumeState] = field(default_factory=dict)
     told: PodVolumesReady | None = None
 
@@ -55,7 +58,7 @@ class PodState:
             del self.volumes[name]
         for name, volume in wanted.items():
             if name not in self.volumes:
-                why = unsupported(volume)
+                why = unsupported(volume, api=self.api)
                 self.volumes[name] = VolumeState(volume, problem=why and f'volume "{name}": {why}')
         return changed
 
@@ -67,6 +70,11 @@ class PodState:
             return None
         paths = {name: state.path for name, state in self.volumes.items() if state.path is not None}
         return PodVolumesReady(uid, paths, "; ".join(problems), pending)
+
+    def references(self) -> frozenset[Key]:
+        """The objects of the API server that its volumes are made of."""
+        namespace = podspec.namespace(self.pod)
+        return frozenset(key for state in self.volumes.values() for key in references(state.volume, namespace))
 
     def busy(self) -> bool:
         """Whether a set-up is under way."""

@@ -3,24 +3,30 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Callable
 from typing import ClassVar
 
+from kubelet_mp.config import Settings
 from kubelet_mp.errors import HostError
 from kubelet_mp.host.cgroupfs import Cgroups, detect
 from kubelet_mp.host.mounts import make_shared, mount_table
 from kubelet_mp.model import clock
 from kubelet_mp.model.nodeview import NodeView
-from kubelet_mp.model.podspec import Pod
+from kubelet_mp.model.podspec import Pod, namespace
 from kubelet_mp.rooms.base import Room, RoomContext
 from kubelet_mp.rooms.volumes import orphans
+from kubelet_mp.rooms.volumes.content.keys import Key
+from kubelet_mp.rooms.volumes.content.store import ApiContent, connect
 from kubelet_mp.rooms.volumes.dirs import Dirs, is_safe
 from kubelet_mp.rooms.volumes.freeing import TakeDowns
+from kubelet_mp.rooms.volumes.plan import has_tokens, references
 from kubelet_mp.rooms.volumes.setup import SetUps
 from kubelet_mp.rooms.volumes.takedown import known_pods
 from kubelet_mp.wire.messages import (
     AdmittedSet,
     Message,
     NodeFacts,
+    NodeObject,
     PodAdmitted,
     PodForgotten,
     PodFreed,
@@ -29,6 +35,10 @@ from kubelet_mp.wire.messages import (
 )
 
 SWEEP_EVERY, SWEEP_DELAY = 60.0, 2.0  # s
+RENEW_EVERY = 5.0  # s between two looks for tokens that are to be renewed
+
+Connect = Callable[[Settings, Callable[[Key], None], Callable[[BaseException], None]], ApiContent | None]
+"""Settings, what to call when an object changed, and with a fault of ours → the content; None standalone."""
 
 
 class VolumesRoom(Room):
@@ -37,14 +47,16 @@ class VolumesRoom(Room):
     name: ClassVar[str] = "volumes"
 
     def __init__(
-        self, context: RoomContext, *, cgroups: Cgroups | None = None, share_root: bool = True
+        self, context: RoomContext, *, cgroups: Cgroups | None = None, share_root: bool = True,
+        connect: Connect = connect,
     ) -> None:
         super().__init__(context)
         self._share = share_root
         self._dirs = Dirs(os.path.abspath(context.settings.root_dir))
         self._cgroups = cgroups
+        self._content = connect(self.settings, self._object_changed, lambda error: self.post(lambda: _raise(error)))
         self._setups = SetUps(self._dirs, self.timers, tell=self.send, fail=self._failed, post=self.post,
-                              ended=self._ended)
+                              ended=self._ended, content=self._content)
         self._takedowns = TakeDowns(self._dirs, self.timers, freed=self._freed, post=self.post,
                                     blocked=self._setups.busy)
         self._again: dict[str, Pod] = {}  # admitted while their take-down runs
@@ -58,6 +70,12 @@ class VolumesRoom(Room):
         if self._share:
             self._share_root()
         self.timers.every(SWEEP_EVERY, self._sweep, jitter=0.1)
+        if self._content is not None:
+            self._follow(self._content)
+
+    def close(self) -> None:
+        if self._content is not None:
+            self._content.close()
 
     def _share_root(self) -> None:
         """Mounts below the root directory reach containers that ask for them only when it is shared."""
@@ -78,6 +96,9 @@ class VolumesRoom(Room):
         elif isinstance(message, NodeFacts):
             self._facts = message
             self._setups.use(self._view(message))
+        elif isinstance(message, NodeObject):
+            if self._content is not None:
+                self._content.take_node(message.node)
         elif isinstance(message, AdmittedSet):
             self._admitted = message
             self._drop_strangers(message)
@@ -128,6 +149,26 @@ class VolumesRoom(Room):
     def _failed(self, pod: Pod, text: str) -> None:
         self.pod_event(pod, "Warning", "FailedMount", text)
 
+    # ---- content from the API server ----
+
+    def _follow(self, content: ApiContent) -> None:
+        """Write volumes again when tokens are to be renewed, and where nobody tells of changed objects."""
+        self.timers.every(RENEW_EVERY, lambda: self._renew(content.tokens.due()), jitter=0.1)
+        if content.polled:
+            self.timers.every(self.settings.kubelet.sync_frequency or RENEW_EVERY, self._read_again, jitter=0.5)
+
+    def _renew(self, due: set[str]) -> None:
+        if due:
+            self._setups.refresh(lambda uid, _, state: uid in due and has_tokens(state.volume))
+
+    def _read_again(self) -> None:
+        self._setups.refresh(lambda _, pod, state: bool(references(state.volume, "")))
+
+    def _object_changed(self, key: Key) -> None:
+        """Called in the thread of a watch."""
+        self.post(lambda: self._setups.refresh(
+            lambda _, pod, state: key in references(state.volume, namespace(pod.pod))))
+
     # ---- what belongs to nobody ----
 
     def _drop_strangers(self, admitted: AdmittedSet) -> None:
@@ -168,3 +209,7 @@ class VolumesRoom(Room):
         if self._cgroups is None:
             self._cgroups = Cgroups(detect(mount_table()))
         return orphans.runs(self._cgroups, uid, self._facts.driver, self.settings.kubelet.cgroup_root)
+
+
+def _raise(error: BaseException) -> None:
+    raise error

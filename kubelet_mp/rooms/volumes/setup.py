@@ -11,9 +11,11 @@ from kubelet_mp.errors import HostError
 from kubelet_mp.model.nodeview import NodeView
 from kubelet_mp.model.podspec import Pod, describe
 from kubelet_mp.rooms.timers import Timers
+from kubelet_mp.rooms.volumes.content.store import ApiContent
+from kubelet_mp.rooms.volumes.crew import Crew
 from kubelet_mp.rooms.volumes.dirs import Dirs
 from kubelet_mp.rooms.volumes.kinds import Job, Kind, kind_of
-from kubelet_mp.rooms.volumes.plan import unsupported
+from kubelet_mp.rooms.volumes.plan import from_api, own_facts, unsupported
 from kubelet_mp.rooms.volumes.podstate import PodState, VolumeState
 from kubelet_mp.wire.messages import PodVolumesReady
 
@@ -25,7 +27,7 @@ class SetUps:
     """All pods that are to have volumes. Every method runs on the room's main thread.
 
     tell: send a report. fail: (pod, text) a FailedMount event. post: have the main thread run something.
-    ended: a set-up of this pod has ended (a take-down may wait for it).
+    ended: a set-up of this pod has ended (a take-down may wait for it). content: None without an API server.
     """
 
     def __init__(
@@ -37,8 +39,10 @@ class SetUps:
         fail: Callable[[Pod, str], None],
         post: Callable[[Callable[[], None]], None],
         ended: Callable[[str], None],
+        content: ApiContent | None = None,
     ) -> None:
-        self._dirs, self._timers = dirs, timers
+        self._dirs, self._timers, self._content = dirs, timers, content
+        self._crew = Crew()
         self._tell, self._fail, self._post, self._ended = tell, fail, post, ended
         self._serial = itertools.count(1)
         self._hanging: dict[str, int] = {}  # uid → set-ups below the pod's directory that still run
@@ -51,10 +55,12 @@ class SetUps:
         """A pod was admitted, or an admitted one changed."""
         state = self.pods.get(uid)
         if state is None:
-            state = self.pods[uid] = PodState(pod)
-        changed = state.take(pod)
+            state = self.pods[uid] = PodState(pod, api=self._content is not None)
+        before, changed = own_facts(state.pod), state.take(pod)
+        if self._content is not None and any(from_api(each.volume) for each in state.volumes.values()):
+            self._content.hold(uid, state.references())
         for name in list(state.volumes):
-            self._begin_where_needed(uid, name, changed)
+            self._begin_where_needed(uid, name, changed, stale=before != own_facts(pod))
         self._report(uid, always=True)
 
     def use(self, node: NodeView) -> None:
@@ -64,9 +70,22 @@ class SetUps:
             for name in list(state.volumes):
                 self._begin_where_needed(uid, name, False)
 
+    def refresh(self, wanted: Callable[[str, PodState, VolumeState], bool]) -> None:
+        """Set the volumes up again of which `wanted` (UID, pod, volume) says so: what they are made of changed."""
+        for uid, state in list(self.pods.items()):
+            for name, volume in list(state.volumes.items()):
+                if self.node is None or not wanted(uid, state, volume) or unsupported(volume.volume, api=state.api):
+                    continue
+                if volume.running:
+                    volume.again = True
+                else:
+                    self._begin(uid, name, volume)
+
     def drop(self, uid: str) -> None:
         """The pod needs its volumes no more. What still runs for it is left to end."""
         self.pods.pop(uid, None)
+        if self._content is not None:
+            self._content.drop(uid)
 
     def busy(self, uid: str) -> bool:
         """Whether something may still be written below the pod's directory."""
@@ -78,14 +97,14 @@ class SetUps:
 
     # ---- one attempt ----
 
-    def _begin_where_needed(self, uid: str, name: str, changed: bool) -> None:
+    def _begin_where_needed(self, uid: str, name: str, changed: bool, *, stale: bool = False) -> None:
         state = self.pods[uid].volumes[name]
-        why = unsupported(state.volume)
+        why = unsupported(state.volume, api=self._content is not None)
         if why and changed:
             self._fail(self.pods[uid].pod, _text(name, why))
         if why or self.node is None:
             return
-        stale = changed and kind_of(state.volume).follows_pod
+        stale = stale and kind_of(state.volume).follows_pod
         if state.running:
             state.again = state.again or stale
         elif (state.path is None and not state.retry) or stale:
@@ -94,15 +113,19 @@ class SetUps:
     def _begin(self, uid: str, name: str, state: VolumeState) -> None:
         assert self.node is not None
         state.retry = state.again = False
-        job, kind = Job(self.pods[uid].pod, state.volume, self._dirs, self.node), kind_of(state.volume)
+        kind = kind_of(state.volume)
+        job = Job(self.pods[uid].pod, state.volume, self._dirs, self.node, self._content)
         if kind.quick(job):
             self._finish(uid, name, state, *_attempt(kind, job))
             return
         serial = state.running = next(self._serial)
         if kind.in_pod_dir:
             self._hanging[uid] = self._hanging.get(uid, 0) + 1
-        threading.Thread(target=self._work, args=(uid, name, state, kind, job), name=f"volume-{name}",
-                         daemon=True).start()
+        if from_api(state.volume):
+            self._crew.run(lambda: self._work(uid, name, state, kind, job))
+        else:
+            threading.Thread(target=self._work, args=(uid, name, state, kind, job), name=f"volume-{name}",
+                             daemon=True).start()
         self._timers.after(SLOW, lambda: self._tell_slow(uid, state, serial, kind.doing(job)))
 
     def _work(self, uid: str, name: str, state: VolumeState, kind: Kind, job: Job) -> None:
@@ -132,7 +155,7 @@ class SetUps:
             state.stand(path)
         else:
             text = _text(name, problem)
-            delay = state.fail(text)
+            delay = state.fail(text, kind_of(state.volume).longest)
             _log.warning("volume not set up", pod=describe(pod.pod), volume=name, err=problem, retry=delay)
             self._fail(pod.pod, text)
             self._timers.after(delay, lambda: self._retry(uid, name, state))

@@ -12,7 +12,7 @@ from kubelet_mp.host import mounts
 from kubelet_mp.model.nodeview import NodeView
 from kubelet_mp.rooms.volumes.dirs import Dirs
 from kubelet_mp.rooms.volumes.kinds import Job, VolumeError, kind_of
-from kubelet_mp.rooms.volumes.kinds.downward import payload
+from kubelet_mp.rooms.volumes.kinds.downward import item_files
 from kubelet_mp.rooms.volumes.kinds.emptydir import memory_size, page_size
 from kubelet_mp.rooms.volumes.takedown import free, known_pods, remove_pod
 
@@ -200,7 +200,7 @@ ITEMS = [{"path": "labels", "fieldRef": {"fieldPath": "metadata.labels"}},
 
 
 def test_files_of_the_downward_api(dirs: Dirs):
-    found = payload(job(dirs, {"downwardAPI": {"items": ITEMS, "defaultMode": 0o600}}, pod(container("c", cpu="250m"))))
+    found = item_files(job(dirs, {"downwardAPI": {}}, pod(container("c", cpu="250m"))), ITEMS, 0o600)
     assert found["labels"].data == b'a="1"\nb="x\\"y"' and found["labels"].mode == 0o600
     assert (found["d/cpu"].data, found["d/cpu"].mode) == (b"1", 0o400)
 
@@ -228,7 +228,7 @@ def test_a_downward_volume_follows_its_pod(dirs: Dirs, source: dict[str, Any], p
 ])  # fmt: skip
 def test_bad_items_are_named(dirs: Dirs, item: dict[str, Any]):
     with pytest.raises(VolumeError):
-        payload(job(dirs, {"downwardAPI": {"items": [item]}}))
+        item_files(job(dirs, {"downwardAPI": {}}), [item], 0o644)
 
 
 def test_nfs_says_what_is_missing_or_why_it_failed(dirs: Dirs, monkeypatch: pytest.MonkeyPatch):

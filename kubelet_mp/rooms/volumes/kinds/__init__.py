@@ -14,6 +14,8 @@ from kubelet_mp.rooms.volumes.kinds.emptydir import EmptyDir
 from kubelet_mp.rooms.volumes.kinds.hostpath import HostPath
 from kubelet_mp.rooms.volumes.kinds.image import Image
 from kubelet_mp.rooms.volumes.kinds.nfs import Nfs
+from kubelet_mp.rooms.volumes.kinds.objects import ConfigMap, Secret
+from kubelet_mp.rooms.volumes.kinds.projected import Projected
 from kubelet_mp.rooms.volumes.plan import Volume, type_of
 
 KINDS: Mapping[str, Kind] = {
@@ -21,7 +23,9 @@ KINDS: Mapping[str, Kind] = {
     "hostPath": HostPath(),
     "image": Image(),
     "downwardAPI": DownwardApi(),
-    "projected": DownwardApi(),
+    "projected": Projected(),
+    "configMap": ConfigMap(),
+    "secret": Secret(),
     "nfs": Nfs(),
 }
 

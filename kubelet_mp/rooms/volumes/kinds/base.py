@@ -11,6 +11,7 @@ from kubelet_mp.errors import HostError
 from kubelet_mp.host.files import make_dirs
 from kubelet_mp.model.nodeview import NodeView
 from kubelet_mp.model.podspec import Pod, uid
+from kubelet_mp.rooms.volumes.content.store import ApiContent
 from kubelet_mp.rooms.volumes.dirs import Dirs
 from kubelet_mp.rooms.volumes.plan import Volume, fs_group, type_of
 
@@ -21,12 +22,13 @@ class VolumeError(HostError):
 
 @dataclass(frozen=True, slots=True)
 class Job:
-    """One volume of one pod, to be set up."""
+    """One volume of one pod, to be set up. content: what the API server gives, None without one."""
 
     pod: Pod
     volume: Volume
     dirs: Dirs
     node: NodeView
+    content: ApiContent | None = None
 
     @property
     def uid(self) -> str:
@@ -64,11 +66,13 @@ class Kind(ABC):
     may_hang: set_up may block for ever (it runs in a thread of its own in any case where `quick` is false).
     in_pod_dir: set_up writes below the pod's directory, so nothing may be taken down meanwhile.
     follows_pod: set_up is to be run again when the pod changed.
+    longest: s between two attempts at most.
     """
 
     plugin: ClassVar[str]
     in_pod_dir: ClassVar[bool] = True
     follows_pod: ClassVar[bool] = False
+    longest: ClassVar[float] = 122.0
 
     def quick(self, job: Job) -> bool:
         """Whether set_up takes well below a millisecond and cannot block."""
