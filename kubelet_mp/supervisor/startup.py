@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import fcntl
 import gc
+import importlib
 import os
 import resource
 import time
@@ -36,6 +37,8 @@ def serve(settings: Settings, read_again: ReadAgain) -> int:
         setproctitle("kubelet-mp: supervisor")
         from kubelet_mp.rooms.registry import ROOMS  # imported once, here, and shared by every room's pages
 
+        if not settings.standalone:
+            importlib.import_module("kubelet_mp.host.kubeapi")
         gc.collect()
         gc.freeze()
         return Supervisor(settings, ROOMS, read_again=lambda: fit(read_again())).run()
