@@ -13,6 +13,7 @@ from kubelet_mp.host.poddirs import PodDirs
 from kubelet_mp.model.clock import Clock
 from kubelet_mp.model.nodeview import NodeView
 from kubelet_mp.model.runtime import Container, Image, Sandbox
+from kubelet_mp.rooms.pods.content import PodContent
 from kubelet_mp.rooms.pods.metrics import PodMetrics
 from kubelet_mp.rooms.pods.pool import Pool
 from kubelet_mp.rooms.pods.runtimeclass import RuntimeClasses
@@ -56,6 +57,7 @@ class Env:
     node: NodeView
     api: Any  # apiclient.LateApi, None standalone
     classes: RuntimeClasses
+    content: PodContent | None = None  # None standalone
 
 
 @dataclass(slots=True)

@@ -17,6 +17,7 @@ from kubelet_mp.model.images import InvalidImageName, with_default_tag
 from kubelet_mp.model.runtime import Image
 from kubelet_mp.rooms.pods.env import Work, field_path
 from kubelet_mp.rooms.pods.metrics import size_bucket
+from kubelet_mp.rooms.pods.pullsecrets import Auth, no_auth
 from kubelet_mp.rooms.pods.slots import Cancelled, Slots
 
 RECHECK = 1.0  # s after a failed pull at which ErrImagePull turns into ImagePullBackOff
@@ -72,10 +73,9 @@ class _Want:
 
 
 class Images:
-    """`runtime` is a host.cri.Runtime; `auth` gives the credentials to try for an image, best first."""
+    """`runtime` is a host.cri.Runtime; `auth` gives the credentials that a pod has for an image."""
 
-    def __init__(self, runtime: Any, settings: Any, now: Callable[[], float],
-                 auth: Callable[[str], list[Mapping[str, str]]] = lambda image: []) -> None:
+    def __init__(self, runtime: Any, settings: Any, now: Callable[[], float], auth: Auth = no_auth) -> None:
         config = settings.kubelet
         parallel = 1 if config.serialize_image_pulls else (config.max_parallel_image_pulls or UNBOUNDED)
         self._runtime, self._now, self._auth = runtime, now, auth
@@ -169,13 +169,16 @@ class Images:
     def _pull_with_credentials(self, want: _Want) -> None:
         """Each credential in turn, anonymous without any; the errors of all together."""
         problems: list[RuntimeCallError] = []
-        for auth in self._auth(want.ref) or [{}]:
+        found = self._auth(want.work.pod, want.ref)
+        for auth in found.auths or ({},):
             try:
                 self._runtime.pull_image(want.ref, auth=auth or None, annotations=want.annotations,
                                          cancel=want.work.cancel)
                 return
             except RuntimeCallError as error:
                 problems.append(error)
+        if found.warning and not want.work.cancel.is_set():
+            want.work.event("Warning", "FailedToRetrieveImagePullSecret", found.warning)
         if len(problems) == 1:
             raise problems[0]
         raise RuntimeCallError("[" + ", ".join(p.message for p in problems) + "]")

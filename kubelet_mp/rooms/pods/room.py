@@ -14,7 +14,7 @@ from kubelet_mp.model.runtime import PodRuntime
 from kubelet_mp.rooms.base import Room, RoomContext
 from kubelet_mp.rooms.pods import gate, record
 from kubelet_mp.rooms.pods.alarm import Alarm
-from kubelet_mp.rooms.pods.assembly import build
+from kubelet_mp.rooms.pods.assembly import build, follow_services
 from kubelet_mp.rooms.pods.desired import Desired, adopt
 from kubelet_mp.rooms.pods.facts import Facts
 from kubelet_mp.rooms.pods.gauges import show
@@ -57,6 +57,7 @@ class PodsRoom(Room):
     def start(self) -> None:
         self.env = build(self.settings, self.clock, self._given_runtime, self._links, self.pod_event,
                          self._given_api)
+        follow_services(self.env, self.timers, self.post)
         self.recorder = record.Recorder(f"{self.settings.root_dir}/pods")
         self.lifecycle = Lifecycle(self)
         self.nodelook = NodeLook(self.env, self.post, self._node_looked)
@@ -71,6 +72,8 @@ class PodsRoom(Room):
             self.log.warning("runtime calls did not end in time and are given up")
         if hasattr(self, "recorder"):
             self.recorder.close()
+        if self.env.content is not None:
+            self.env.content.close()
 
     def metrics_text(self) -> str:
         show(self.env.metrics, self.workers.values())
@@ -305,6 +308,8 @@ class PodsRoom(Room):
             del self._removed[uid]
         self._removed[worker.uid] = max(worker.acted, now)
         self.runtimes.pop(worker.uid, None)
+        if self.env.content is not None:
+            self.env.content.drop(worker.uid)
         self.send(m.PodForgotten(worker.uid))
         if worker.next is not None:
             self.env.metrics.restarted_pods.labels("true" if worker.static else "").inc()

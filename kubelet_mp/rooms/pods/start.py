@@ -5,7 +5,7 @@ Source: Kubernetes 1.37 pkg/kubelet/kuberuntime (createPodSandbox, startContaine
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -24,7 +24,9 @@ from kubelet_mp.model.podconfig import (
     sandbox_config,
     subpaths_to_prepare,
 )
+from kubelet_mp.model.qos import is_static
 from kubelet_mp.model.runtime import Container, Image, Sandbox, State
+from kubelet_mp.model.servicevars import Service
 from kubelet_mp.rooms.pods import hooks
 from kubelet_mp.rooms.pods.actions import Kill
 from kubelet_mp.rooms.pods.env import Work, field_path
@@ -32,6 +34,8 @@ from kubelet_mp.rooms.pods.images import StartFailure
 from kubelet_mp.rooms.pods.kill import Killer
 
 RETRY = 10.0  # s, stretched by the caller's jitter
+CONTENT_RETRY = 3.0  # s, likewise, while an object of the API server is missing
+SERVICES_PATIENCE = 5.0  # s that the first list of services may take
 BUSY_RETRY = 1.0  # s, likewise, while the runtime undoes a call whose caller died
 _log = log.get("pods")
 
@@ -170,7 +174,8 @@ class Starter:
     # ---- config ----
 
     def _config(self, container: Mapping[str, Any], image: Image) -> dict[str, Any]:
-        work, name = self.work, container["name"]
+        work, name, content = self.work, container["name"], self.work.env.content
+        lookup, services = content.lookup(work.uid) if content else None, self._services()
         try:
             work.env.dirs.make_log_dir(work.namespace, work.name, work.uid, name)
             inputs = ContainerInputs(
@@ -178,13 +183,26 @@ class Starter:
                 image_ref=image.id, image_uid=image.uid, image_user=image.username, pod_ips=self.place.ips,
                 volumes={volume: MountedVolume(path) for volume, path in self.volumes.items()},
                 termination_log=work.env.dirs.make_termination_log(work.uid, name),
-                etc_hosts=self._etc_hosts())
+                etc_hosts=self._etc_hosts(), lookup=lookup, services=services)
             inputs = replace(inputs, subpaths=self._prepare_subpaths(container, inputs))
             return container_config(work.pod, container, work.env.node, inputs)
         except ContainerConfigError as error:
-            raise StartFailure("CreateContainerConfigError", error.message, RETRY) from error
+            missing = services is None or (lookup is not None and lookup.asked)
+            hold = CONTENT_RETRY if missing else RETRY
+            raise StartFailure("CreateContainerConfigError", error.message, hold) from error
         except HostError as error:
             raise StartFailure("CreateContainerConfigError", str(error), RETRY) from error
+
+    def _services(self) -> Iterable[Service] | None:
+        """None while there was no list of them: only a static pod starts without."""
+        content = self.work.env.content
+        if content is None:
+            return ()
+        self.work.waiting = "the list of services"
+        try:
+            return content.services.of(self.work.namespace, 0.0 if is_static(self.work.pod) else SERVICES_PATIENCE)
+        finally:
+            self.work.waiting = ""
 
     def _prepare_subpaths(self, container: Mapping[str, Any], inputs: ContainerInputs) -> dict[int, str]:
         """Position of the mount → what is bound for it. The message shown to users has no host path in it."""
