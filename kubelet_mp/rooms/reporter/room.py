@@ -2,20 +2,31 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from typing import Any
 
+from kubelet_mp.model import clock
 from kubelet_mp.rooms.base import Room, RoomContext
-from kubelet_mp.rooms.reporter.duty import Duty, MakeDuty
-from kubelet_mp.rooms.reporter.timelines import Timelines
-from kubelet_mp.wire.messages import Message
+from kubelet_mp.rooms.reporter.duties import duties
+from kubelet_mp.rooms.reporter.duty import Duty, DutyContext, MakeDuty
+from kubelet_mp.rooms.reporter.lateapi import LateApi, Make, connect
+from kubelet_mp.wire.messages import Event, Message
 
 
 class ReporterRoom(Room):
+    """`make`: the duties, those that the settings call for by default; `make_api`: the client of the API server."""
+
     name = "reporter"
 
-    def __init__(self, context: RoomContext, make: Sequence[MakeDuty] = (Timelines,)) -> None:
+    def __init__(
+        self, context: RoomContext, make: Sequence[MakeDuty] | None = None, make_api: Make | None = None
+    ) -> None:
         super().__init__(context)
-        self.duties: list[Duty] = [one(self.send, self.timers) for one in make]
+        given = DutyContext(
+            settings=self.settings, send=self.send, timers=self.timers, post=self.post, log=self.log,
+            api=LateApi(make_api or (lambda: connect(self.settings))), pod_event=self.pod_event,
+            node_event=self.node_event)
+        self.duties: list[Duty] = [one(given) for one in (duties(self.settings) if make is None else make)]
 
     def start(self) -> None:
         for duty in self.duties:
@@ -32,3 +43,19 @@ class ReporterRoom(Room):
     def close(self) -> None:
         for duty in self.duties:
             duty.close()
+
+    # ---- events of this room's own: no room is sent its own messages, so its duties get them at once ----
+
+    def pod_event(
+        self, pod: Mapping[str, Any], type_: str, reason: str, message: str, field_path: str = ""
+    ) -> None:
+        meta = pod["metadata"]
+        self._tell(Event("Pod", meta.get("namespace", ""), meta["name"], meta["uid"], type_, reason, message,
+                         clock.wall_time(), field_path, serial=next(self._seq)))
+
+    def node_event(self, type_: str, reason: str, message: str) -> None:
+        name = self.settings.node_name
+        self._tell(Event("Node", "", name, name, type_, reason, message, clock.wall_time(), serial=next(self._seq)))
+
+    def _tell(self, event: Event) -> None:
+        self.post(lambda: self.handle(event))

@@ -6,11 +6,9 @@ from collections.abc import Mapping
 from typing import Any
 
 from kubelet_mp import log
-from kubelet_mp.model.clock import SYSTEM, Clock
-from kubelet_mp.rooms.reporter.duty import Send
+from kubelet_mp.rooms.reporter.duty import DutyContext
 from kubelet_mp.rooms.reporter.story import Library
 from kubelet_mp.rooms.reporter.transitions import Marks, changes, marks
-from kubelet_mp.rooms.timers import Timers
 from kubelet_mp.wire.messages import (
     Event,
     Message,
@@ -26,8 +24,8 @@ _log = log.get("reporter")
 
 
 class Timelines:
-    def __init__(self, send: Send, timers: Timers, time: Clock = SYSTEM) -> None:
-        self._send, self._timers, self._time = send, timers, time
+    def __init__(self, context: DutyContext) -> None:
+        self._send, self._timers, self._time = context.send, context.timers, context.time
         self._library = Library()
         self._marks: dict[str, Marks] = {}
         self._changed: dict[str, None] = {}

@@ -1,0 +1,16 @@
+"""Which duties the reporter has."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from kubelet_mp.config import Settings
+from kubelet_mp.rooms.reporter.duty import MakeDuty
+from kubelet_mp.rooms.reporter.timelines import Timelines
+
+
+def duties(settings: Settings) -> Sequence[MakeDuty]:
+    """In the order in which they get each message. What only an API server needs is imported only with one."""
+    if settings.standalone:
+        return (Timelines,)
+    return (Timelines,)
