@@ -147,6 +147,8 @@ class ListWatch:
         if self._stopped.is_set():
             return
         with self._opened() as stream:
+            if self._stopped.is_set():  # stop() may have come too early to wake the reading below
+                return
             self._say("")
             for line in _lines(stream):
                 if self._stopped.is_set():

@@ -7,6 +7,7 @@ import copy
 import json
 import socket
 import ssl
+import sys
 import threading
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
@@ -64,8 +65,8 @@ class FakeApi:
     # ---- for tests: the server ----
 
     def up(self) -> None:
-        server: Any = ThreadingHTTPServer(("127.0.0.1", self._port), _Handler)
-        server.daemon_threads, server.fake = True, self
+        server: Any = _Server(("127.0.0.1", self._port), _Handler)
+        server.fake = self
         if self._tls is not None:
             server.socket = self._tls.wrap_socket(server.socket, server_side=True, do_handshake_on_connect=False)
         self._server, self._port = server, server.server_address[1]
@@ -269,6 +270,16 @@ def _event(change: Change, at: Address, fields: str, labels: str) -> Json | None
         return None
     version = {"resourceVersion": str(change.version)}
     return {"type": "DELETED", "object": {**change.old, "metadata": {**change.old["metadata"], **version}}}
+
+
+class _Server(ThreadingHTTPServer):
+    daemon_threads = True
+    request_queue_size = 128
+
+    def handle_error(self, request: Any, client_address: Any) -> None:
+        """Clients that go away, or do not trust us, are part of the tests."""
+        if not isinstance(sys.exception(), OSError):
+            super().handle_error(request, client_address)
 
 
 class _Handler(BaseHTTPRequestHandler):
