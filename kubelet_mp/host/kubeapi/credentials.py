@@ -124,8 +124,10 @@ class Entry:
         if "://" not in server:
             keys = ("certificate-authority", "certificate-authority-data", "insecure-skip-tls-verify")
             server = ("https://" if any(self.cluster.get(key) for key in keys) else "http://") + server
-        if not server.startswith(("https://", "http://")):
-            raise ApiError(f"kubeconfig {self.source}: the server must be an http or https URL", "correct its server")
+        if not server.startswith(("https://", "http://")) or "@" in server:
+            raise ApiError(
+                f"kubeconfig {self.source}: the server must be an http or https URL without a user",
+                "correct its server")
         return server
 
     def _authorization(self) -> dict[str, str]:

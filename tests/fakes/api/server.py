@@ -59,6 +59,7 @@ class FakeApi:
         self.epoch = 0  # watches end when it changes
         self.bookmarks = 0
         self.watches = 0  # that run now
+        self.connections = 0  # that were ever opened
         self._tls, self._lock, self._sockets = tls, threading.Lock(), set[socket.socket]()
         self._port, self._server, self._kubes = 0, None, list[KubeApi]()  # type: ignore[var-annotated]
 
@@ -197,6 +198,7 @@ class FakeApi:
     def opened(self, sock: socket.socket) -> None:
         with self._lock:
             self._sockets.add(sock)
+            self.connections += 1
 
     def closed(self, sock: socket.socket) -> None:
         with self._lock:

@@ -99,6 +99,16 @@ def test_only_a_read_is_repeated_when_the_connection_breaks(api):
     assert len(api.asked("patch")) == 1
 
 
+def test_one_connection_serves_many_requests(api):
+    kube = api.kube()
+    for _ in range(5):
+        kube.get("/version")
+        with pytest.raises(ApiError):
+            kube.get(NODE)
+        kube.get("/api/v1/nodes")
+    assert api.connections == 1
+
+
 def test_threads_share_a_client(api):
     for number in range(8):
         api.add({"kind": "Node", "metadata": {"name": f"n{number}"}})

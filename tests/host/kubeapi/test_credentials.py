@@ -137,6 +137,7 @@ def other_file(api, tmp_path):
     ({}, {"certificate-authority-data": "AAAA"}, "is not a PEM certificate"),
     ({}, {"certificate-authority-data": "A"}, "certificate-authority-data is not base64"),
     ({}, {"server": "ftp://x"}, "must be an http or https URL"),
+    ({}, {"server": "https://u:secret@192.0.2.1"}, "must be an http or https URL without a user"),
 ])
 def test_what_cannot_be_used(tmp_path, user, cluster, said):
     path = FakeApi().kubeconfig(tmp_path / "k", user, {"server": "https://192.0.2.1:6443", **cluster})
