@@ -13,8 +13,8 @@ ROUTES: Mapping[str, tuple[str, ...]] = {
     "MirrorSet": ("reporter",),
     # from pleg
     "PodRuntimeChanged": ("pods", "probes", "housekeeping"),
-    "RelistDone": ("pods", "housekeeping", "http"),
-    "RuntimeStateChanged": ("pods", "cgroups", "http"),
+    "RelistDone": ("pods", "housekeeping", "http", "reporter"),
+    "RuntimeStateChanged": ("pods", "cgroups", "http", "reporter"),
     # from pods
     "RelistPod": ("pleg",),
     "PodAdmitted": ("cgroups", "volumes", "probes"),
@@ -31,6 +31,8 @@ ROUTES: Mapping[str, tuple[str, ...]] = {
     "PodVolumesReady": ("pods",),
     "PodFreed": ("pods",),
     "NodeFacts": ("pods", "volumes", "probes", "http", "reporter"),
+    # from housekeeping
+    "NodeImages": ("reporter",),
     # from probes
     "ProbeResult": ("pods",),
     # from reporter

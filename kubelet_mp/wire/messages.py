@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from kubelet_mp.model.plain import Plain
-from kubelet_mp.model.runtime import PodRuntime, RuntimeState
+from kubelet_mp.model.runtime import Image, PodRuntime, RuntimeState
 
 Pod = dict[str, Any]  # a decoded, defaulted core/v1 Pod
 
@@ -300,6 +300,13 @@ class NodeObject(Message):
     """The newest core/v1 Node object of this node, from the API server."""
 
     node: dict[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class NodeImages(Message):
+    """All images in the runtime's store, where they changed and on replay; looked for every 10 s."""
+
+    images: tuple[Image, ...]
 
 
 # ---- probes --------------------------------------------------------------------------------------------
