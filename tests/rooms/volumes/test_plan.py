@@ -4,7 +4,7 @@ import pytest
 
 from kubelet_mp.rooms.volumes.dirs import Dirs, is_safe
 from kubelet_mp.rooms.volumes.orphans import PATIENCE, Suspects
-from kubelet_mp.rooms.volumes.plan import needed, type_of, unsupported
+from kubelet_mp.rooms.volumes.plan import fs_user, needed, references, type_of, unsupported
 from kubelet_mp.rooms.volumes.podstate import LONGEST, PodState, VolumeState
 
 
@@ -36,6 +36,36 @@ def test_only_volumes_that_a_container_mounts_are_needed():
 def test_what_cannot_be_done_is_said(source: dict[str, Any], says: str):
     why = unsupported({"name": "v", **source})
     assert why.startswith(says) and bool(why) is bool(says)
+
+
+@pytest.mark.parametrize(("source", "says"), [
+    ({"secret": {}}, ""),
+    ({"configMap": {}}, ""),
+    ({"projected": {"sources": [{"serviceAccountToken": {}}, {"configMap": {}}, {"secret": {}}]}}, ""),
+    ({"projected": {"sources": [{"podCertificate": {}}, {"clusterTrustBundle": {}}]}},
+     "projected volumes with clusterTrustBundle, podCertificate are not supported yet"),
+    ({"persistentVolumeClaim": {}}, "persistentVolumeClaim volumes are not supported yet"),
+    ({"csi": {}}, "csi volumes are not supported yet"),
+])  # fmt: skip
+def test_what_cannot_be_done_with_an_api_server(source: dict[str, Any], says: str):
+    assert unsupported({"name": "v", **source}, api=True) == says
+
+
+def test_references_are_single_objects():
+    both = {"name": "v", "projected": {"sources": [{"configMap": {"name": "a"}}, {"secret": {"name": "b"}}]}}
+    assert references(both, "ns") == {("configmap", "ns", "a"), ("secret", "ns", "b")}
+    assert references({"name": "v", "secret": {"secretName": "s"}}, "ns") == {("secret", "ns", "s")}
+    assert references({"name": "v", "emptyDir": {}}, "ns") == frozenset()
+
+
+def test_the_one_user_of_all_containers():
+    def of(common: int | None, *own: int | None) -> int | None:
+        containers = [{"name": "c", "securityContext": {} if user is None else {"runAsUser": user}} for user in own]
+        context = {} if common is None else {"runAsUser": common}
+        return fs_user({"spec": {"securityContext": context, "containers": containers}})
+
+    assert of(None, None) is None and of(5, None, None) == 5 and of(5, None, 6) is None
+    assert of(None, 0, 0) == 0 and of(None, 7, None) is None
 
 
 def test_type_is_the_source_that_is_given():
