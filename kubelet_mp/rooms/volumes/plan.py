@@ -12,6 +12,7 @@ from kubelet_mp.rooms.volumes.content.keys import CONFIG_MAP, SECRET, Key
 Volume = Mapping[str, Any]
 
 FROM_API = ("configMap", "secret")
+WRITTEN = (*FROM_API, "downwardAPI", "projected")
 NOT_YET = ("persistentVolumeClaim", "ephemeral", "csi")
 PROJECTED = ("configMap", "secret", "downwardAPI", "serviceAccountToken")
 
@@ -35,6 +36,8 @@ def type_of(volume: Volume) -> str:
 def unsupported(volume: Volume, *, api: bool = False) -> str:
     """Why the volume cannot be set up by this agent, "" when it can. api: whether there is an API server."""
     kind = type_of(volume)
+    if api and kind in WRITTEN and _names_users(volume[kind]):
+        return f"{kind} volumes with a user of their files are not supported yet"
     if kind in NOT_YET or (kind in FROM_API and not api):
         return f"{kind} volumes {_lack(api)}"
     if kind == "projected":
@@ -48,6 +51,15 @@ def _unsupported_projection(body: Mapping[str, Any], api: bool) -> str:
     kinds = {kind for kind, _ in projections(body)}
     others = sorted(kinds - set(PROJECTED if api else ("downwardAPI",)))
     return f"projected volumes with {', '.join(others)} {_lack(api)}" if others else ""
+
+
+def _names_users(body: Any) -> bool:
+    """Whether owners of single files are asked for (defaultUser, user), at any depth."""
+    if isinstance(body, list):
+        return any(map(_names_users, body))
+    if not isinstance(body, dict):
+        return False
+    return any(body.get(field) is not None for field in ("defaultUser", "user")) or _names_users(list(body.values()))
 
 
 def _lack(api: bool) -> str:
