@@ -7,7 +7,7 @@ from collections.abc import Mapping
 ROUTES: Mapping[str, tuple[str, ...]] = {
     # from sources
     "DesiredPod": ("pods",),
-    "DesiredSet": ("pods",),
+    "DesiredSet": ("pods", "reporter"),
     "SourceProblem": ("http", "reporter"),
     "MirrorPod": ("reporter",),
     "MirrorSet": ("reporter",),

@@ -13,4 +13,9 @@ def duties(settings: Settings) -> Sequence[MakeDuty]:
     """In the order in which they get each message. What only an API server needs is imported only with one."""
     if settings.standalone:
         return (Timelines,)
-    return (Timelines,)
+    from kubelet_mp.rooms.reporter.certificates import duty as certificates
+
+    found: list[MakeDuty] = [Timelines]
+    if certificates.wanted(settings):
+        found.append(certificates.Certificates)
+    return found

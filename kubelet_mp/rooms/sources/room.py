@@ -63,7 +63,8 @@ class SourcesRoom(Room):
             self._want_api()
 
     def replay(self, room: str) -> None:
-        known = [m for m in self._merger.everything() if room == "pods" or isinstance(m, SourceProblem)]
+        shared = (SourceProblem, DesiredSet)
+        known = [m for m in self._merger.everything() if room == "pods" or isinstance(m, shared)]
         for message in [*known, *(self._api_pods.everything() if room == "reporter" else ())]:
             self.send(message, to=room)
 
