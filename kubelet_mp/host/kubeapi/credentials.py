@@ -107,6 +107,16 @@ class Entry:
             self._path(self.cluster, "certificate-authority"), self._path(self.user, "client-certificate"),
             self._path(self.user, "client-key"), self._path(self.user, "tokenFile", data="")) if path)
 
+    def identity(self) -> bytes:
+        """The client certificate and its key as PEM, b"" if there is none. Raises KubeletError."""
+        return self._content(self.user, "client-certificate") + b"\n" + self._content(self.user, "client-key") \
+            if self.user.get("client-certificate") or self.user.get("client-certificate-data") else b""
+
+    def whole_cluster(self) -> dict[str, Any]:
+        """The cluster, without paths that are relative to the file that it stood in."""
+        path = self._path(self.cluster, "certificate-authority")
+        return {**self.cluster, "certificate-authority": os.path.abspath(path)} if path else dict(self.cluster)
+
     def login(self) -> Login:
         """Raises KubeletError where something is missing or wrong."""
         server, insecure = self._server(), bool(self.cluster.get("insecure-skip-tls-verify"))

@@ -10,7 +10,7 @@ from kubelet_mp.rooms.base import Room, RoomContext
 from kubelet_mp.rooms.reporter.duties import duties
 from kubelet_mp.rooms.reporter.duty import Duty, DutyContext, MakeDuty
 from kubelet_mp.rooms.reporter.lateapi import LateApi, Make, connect
-from kubelet_mp.wire.messages import Event, Message
+from kubelet_mp.wire.messages import Event, Message, NodeObject
 
 
 class ReporterRoom(Room):
@@ -23,7 +23,7 @@ class ReporterRoom(Room):
     ) -> None:
         super().__init__(context)
         given = DutyContext(
-            settings=self.settings, send=self.send, timers=self.timers, post=self.post, log=self.log,
+            settings=self.settings, send=self.tell, timers=self.timers, post=self.post, log=self.log,
             api=LateApi(make_api or (lambda: connect(self.settings))), pod_event=self.pod_event,
             node_event=self.node_event)
         self.duties: list[Duty] = [one(given) for one in (duties(self.settings) if make is None else make)]
@@ -43,6 +43,12 @@ class ReporterRoom(Room):
     def close(self) -> None:
         for duty in self.duties:
             duty.close()
+
+    def tell(self, message: Message, to: str = "") -> None:
+        """Send a message; the Node as it now is goes to the other duties too: no room is sent its own messages."""
+        self.send(message, to)
+        if isinstance(message, NodeObject) and not to:
+            self.post(lambda: self.handle(message))
 
     # ---- events of this room's own: no room is sent its own messages, so its duties get them at once ----
 
