@@ -22,7 +22,7 @@ class Keyed:
 
     def __init__(
         self, name: str, threads: int, sync: Callable[[str], None], *,
-        failed: Callable[[str, ApiError, float], None], crashed: Callable[[BaseException], None],
+        failed: Callable[[str, ApiError, float], None], crashed: Callable[[Exception], None],
     ) -> None:
         self._name, self._size, self._sync = name, threads, sync
         self._failed, self._crashed = failed, crashed
@@ -63,9 +63,9 @@ class Keyed:
         while (key := self._next()) is not None:
             try:
                 self._one(key)
-            except BaseException as error:  # the edge of a thread: the room has to end with it
+            except Exception as error:  # the edge of a thread: the room has to end with it
                 self._crashed(error)
-                raise
+                return
 
     def _one(self, key: str) -> None:
         again: float | None = None

@@ -170,7 +170,7 @@ class Mirrors:
             self._told[name] = error.message
             self._context.log.warning("cannot bring a mirror pod up to date", pod=name, err=error.message)
 
-    def _crashed(self, error: BaseException) -> None:
+    def _crashed(self, error: Exception) -> None:
         def fail() -> None:
             raise error
 

@@ -174,7 +174,7 @@ class PodStatuses:
             self._context.log.warning("cannot write the status of a pod; it is tried until it succeeds",
                                       pod=f"{entry.namespace}/{entry.name}", err=error.message)
 
-    def _crashed(self, error: BaseException) -> None:
+    def _crashed(self, error: Exception) -> None:
         def fail() -> None:
             raise error
 

@@ -1,0 +1,158 @@
+"""Statuses, mirror pods and events in the whole room, with an API server over HTTP."""
+
+import pytest
+
+from kubelet_mp.config import Settings
+from kubelet_mp.rooms.reporter.apievents import ApiEvents
+from kubelet_mp.rooms.reporter.mirrors import MIRROR, Mirrors
+from kubelet_mp.rooms.reporter.podstatus import PodStatuses
+from kubelet_mp.rooms.reporter.room import ReporterRoom
+from kubelet_mp.wire.messages import (
+    DesiredSet,
+    Event,
+    MirrorPod,
+    MirrorSet,
+    PodFinished,
+    PodForgotten,
+    PodStatus,
+    StatusSet,
+)
+from tests.fakes.api import FakeApi
+from tests.fakes.link import RoomRunner
+from tests.support import wait_until
+
+PODS = "/api/v1/namespaces/default/pods"
+
+
+@pytest.fixture
+def api():
+    with FakeApi() as api:
+        yield api
+
+
+@pytest.fixture
+def reporter(api, tmp_path):
+    api.add({"kind": "Node", "metadata": {"name": "node"}})
+    settings = Settings(node_name="node", kubeconfig=str(tmp_path / "none"))
+    duties = (PodStatuses, Mirrors, ApiEvents)
+    with RoomRunner(ReporterRoom, settings, make=duties, make_api=api.kube) as room:
+        yield room
+
+
+def make(api, name="p"):
+    return api.add({"kind": "Pod", "metadata": {"name": name}, "spec": {"nodeName": "node"},
+                    "status": {"phase": "Pending", "conditions": [{"type": "gate", "status": "True"}]}})
+
+
+def told(pod, phase, terminal=False, source="api"):
+    status = {"phase": phase, "conditions": [{"type": "Ready", "status": "True"}]}
+    return PodStatus(pod["metadata"]["uid"], {**pod, "status": status}, source, terminal=terminal)
+
+
+def phase(api, name="p"):
+    found = api.get(f"{PODS}/{name}")
+    return found.get("status", {}).get("phase", "") if found else None
+
+
+def test_the_newest_status_is_written_and_no_other_twice(api, reporter):
+    pod = make(api)
+    reporter.give(told(pod, "Pending"), told(pod, "Running"))
+    wait_until(lambda: phase(api) == "Running")
+    kinds = {one["type"] for one in api.get(f"{PODS}/p")["status"]["conditions"]}
+    assert kinds == {"gate", "Ready"}
+    count = len(api.asked("patch"))
+    reporter.give(told(pod, "Running"))
+    other = make(api, "q")
+    reporter.give(told(other, "Running"))
+    wait_until(lambda: phase(api, "q") == "Running")
+    assert len(api.asked("patch")) == count + 1
+    assert len(api.asked("get", f"{PODS}/p")) == 1
+
+
+def test_an_api_server_that_fails_is_tried_until_it_has_the_newest(api, reporter):
+    pod = make(api)
+    api.fail("patch", times=2)
+    reporter.give(told(pod, "Pending"), told(pod, "Running"))
+    wait_until(lambda: phase(api) == "Running")
+
+
+def test_a_finished_pod_is_deleted_once_its_phase_is_terminal_there(api, reporter):
+    pod = make(api)
+    pod["metadata"]["deletionTimestamp"] = "2026-01-01T00:00:00Z"
+    reporter.give(told(pod, "Running"), PodFinished(pod["metadata"]["uid"], pod))
+    wait_until(lambda: phase(api) == "Running")
+    assert not api.asked("delete")
+    reporter.give(told(pod, "Succeeded", terminal=True))
+    wait_until(lambda: phase(api) is None)
+    [request] = api.asked("delete")
+    assert request.body["preconditions"] == {"uid": pod["metadata"]["uid"]}
+    assert request.body["gracePeriodSeconds"] == 0
+
+
+def test_a_pod_of_the_same_name_is_left_alone(api, reporter):
+    old = make(api)
+    api.remove(f"{PODS}/p")
+    make(api)
+    reporter.give(told(old, "Running"))
+    other = make(api, "q")
+    reporter.give(told(other, "Running"))
+    wait_until(lambda: phase(api, "q") == "Running" and api.asked("get", f"{PODS}/p"))
+    assert phase(api) == "Pending"
+
+
+STATIC = {"kind": "Pod", "metadata": {"name": "s-node", "namespace": "default", "uid": "hash1", "labels": {"a": "b"},
+                                      "annotations": {"kubernetes.io/config.hash": "hash1"}},
+          "spec": {"nodeName": "node", "containers": []}}
+
+
+def mirror_of(api):
+    return api.get(f"{PODS}/s-node")
+
+
+def test_a_static_pod_has_a_mirror_with_its_status(api, reporter):
+    reporter.give(told(STATIC, "Running", source="file"), DesiredSet(frozenset({"hash1"}), True))
+    assert mirror_of(api) is None
+    reporter.give(MirrorSet(frozenset()))
+    mirror = wait_until(lambda: mirror_of(api))
+    assert mirror["metadata"]["annotations"][MIRROR] == "hash1" and mirror["metadata"]["labels"] == {"a": "b"}
+    [owner] = mirror["metadata"]["ownerReferences"]
+    assert owner["name"] == "node" and owner["controller"] is True
+    reporter.give(MirrorPod(mirror["metadata"]["uid"], "default/s-node", mirror))
+    wait_until(lambda: phase(api, "s-node") == "Running")
+
+
+def test_a_deleted_or_outdated_mirror_is_made_anew(api, reporter):
+    old = api.add({"kind": "Pod", "metadata": {"name": "s-node", "annotations": {MIRROR: "hash0"}}, "spec": {}})
+    uid = old["metadata"]["uid"]
+    reporter.give(told(STATIC, "Running", source="file"), DesiredSet(frozenset({"hash1"}), True),
+                  MirrorPod(uid, "default/s-node", old), MirrorSet(frozenset({"default/s-node"})))
+    wait_until(lambda: mirror_of(api) is None)
+    reporter.give(MirrorPod(uid, "default/s-node", None))
+    wait_until(lambda: mirror_of(api))
+
+
+def test_a_mirror_goes_with_its_static_pod_but_not_before_it_has_ended(api, reporter):
+    mirror = api.add({"kind": "Pod", "metadata": {"name": "s-node", "annotations": {MIRROR: "hash1"}}, "spec": {}})
+    reporter.give(told(STATIC, "Running", source="file"), MirrorPod(mirror["metadata"]["uid"], "default/s-node", mirror),
+                  MirrorSet(frozenset({"default/s-node"})), DesiredSet(frozenset(), False))
+    reporter.give(DesiredSet(frozenset(), True))
+    reporter.run_here(lambda: None)
+    assert mirror_of(api) and not api.asked("delete")
+    reporter.give(PodForgotten("hash1"), StatusSet(frozenset()))
+    wait_until(lambda: mirror_of(api) is None)
+
+
+def event(message="m", wall=1.0):
+    return Event("Pod", "default", "p", "u1", "Normal", "Started", message, wall, "spec.containers{c}")
+
+
+def test_events_are_created_and_counted(api, reporter):
+    reporter.give(event(), event(wall=2.0), Event("Node", "", "node", "node", "Normal", "Starting", "x", 3.0))
+    path = "/api/v1/namespaces/default/events"
+    found = wait_until(lambda: (listed := api.all(path)) and len(listed) == 2 and listed)
+    pods, nodes = sorted(found, key=lambda one: one["involvedObject"]["kind"], reverse=True)
+    assert (pods["count"], pods["firstTimestamp"], pods["lastTimestamp"]) == (
+        2, "1970-01-01T00:00:01Z", "1970-01-01T00:00:02Z")
+    assert pods["involvedObject"]["fieldPath"] == "spec.containers{c}"
+    assert pods["source"] == {"component": "kubelet", "host": "node"}
+    assert nodes["involvedObject"] == {"apiVersion": "v1", "kind": "Node", "name": "node", "uid": "node"}
