@@ -63,7 +63,7 @@ class Keyed:
         while (key := self._next()) is not None:
             try:
                 self._one(key)
-            except Exception as error:  # the edge of a thread: the room has to end with it
+            except Exception as error:  # noqa: BLE001 - the edge of a thread: the room has to end with it
                 self._crashed(error)
                 return
 
