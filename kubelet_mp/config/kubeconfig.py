@@ -19,13 +19,35 @@ def check(path: str) -> None:
             data = yaml.safe_load(file.read(_LIMIT))
     except OSError as error:
         raise ConfigError(
-            f"cannot read kubeconfig {path}: {error.strerror}", "correct --kubeconfig, or leave it out"
+            f"cannot read kubeconfig {path}: {error.strerror}",
+            "correct --kubeconfig or --bootstrap-kubeconfig, or leave it out",
         ) from error
     except (yaml.YAMLError, UnicodeDecodeError) as error:
         raise ConfigError(f"kubeconfig {path} is not YAML{_where(error)}") from error
     problem = problem_of(data)
     if problem:
         raise ConfigError(f"kubeconfig {path} {problem}", "write it anew, e.g. with kubectl config")
+
+
+def check_either(path: str, bootstrap: str) -> None:
+    """Raise ConfigError unless --kubeconfig can be used, or is to be written with the help of `bootstrap`.
+
+    What is a kubeconfig but asks for something that is not supported is refused, and never written over.
+    """
+    if not bootstrap or _is_whole(path):
+        check(path)
+    else:
+        check(bootstrap)
+
+
+def _is_whole(path: str) -> bool:
+    """Whether it is a kubeconfig with all its parts, supported or not."""
+    try:
+        with open(path, "rb") as file:
+            data = yaml.safe_load(file.read(_LIMIT))
+    except (OSError, yaml.YAMLError, UnicodeDecodeError):
+        return False
+    return not _broken(data)
 
 
 def _where(error: Exception) -> str:
@@ -42,6 +64,11 @@ _REFUSED_OF_USER = {
 
 def problem_of(data: Any) -> str:
     """What is wrong with a decoded kubeconfig, or asked for and not supported; "" when nothing is."""
+    return _broken(data) or _refused(*current(data))
+
+
+def _broken(data: Any) -> str:
+    """What is wrong with its parts; "" when nothing is."""
     if not isinstance(data, dict) or data.get("kind") != "Config":
         return "is not of kind Config"
     context = _named(data.get("contexts"), data.get("current-context"))
@@ -55,7 +82,7 @@ def problem_of(data: Any) -> str:
         return f"gives no server for cluster {inner.get('cluster')!r}"
     if inner.get("user") and _named(data.get("users"), inner["user"]) is None:
         return f"has no user {inner['user']!r}"
-    return _refused(*current(data))
+    return ""
 
 
 def current(data: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:

@@ -143,6 +143,19 @@ def webhooks(settings: Settings) -> list[ConfigError]:
     return found
 
 
+def certificates(settings: Settings) -> list[ConfigError]:
+    """Standalone there is nobody to sign a serving certificate."""
+    kubelet = settings.kubelet
+    if not (settings.standalone and kubelet.enable_server and kubelet.server_tls_bootstrap):
+        return []
+    return [
+        ConfigError(
+            "serverTLSBootstrap needs an API server, and there is none",
+            "set serverTLSBootstrap: false, or give --kubeconfig",
+        )
+    ]
+
+
 _Asked = Callable[[Settings], bool]
 
 _REFUSED: tuple[tuple[str, str, _Asked], ...] = (
@@ -161,8 +174,8 @@ _IGNORED: tuple[tuple[str, _Asked], ...] = (
     ("memoryManagerPolicy", lambda s: s.kubelet.memory_manager_policy != "None"),
     ("topologyManagerPolicy", lambda s: s.kubelet.topology_manager_policy != "none"),
     ("memorySwap.swapBehavior LimitedSwap", lambda s: s.kubelet.memory_swap.swap_behavior == "LimitedSwap"),
-    ("serverTLSBootstrap", lambda s: s.kubelet.server_tls_bootstrap),
-    ("rotateCertificates", lambda s: s.kubelet.rotate_certificates),
+    ("tlsCertFile together with serverTLSBootstrap",
+     lambda s: s.kubelet.server_tls_bootstrap and bool(s.kubelet.tls_cert_file)),
     ("shutdownGracePeriod", lambda s: s.kubelet.shutdown_grace_period > 0),
     ("shutdownGracePeriodByPodPriority", lambda s: bool(s.kubelet.shutdown_grace_period_by_pod_priority)),
     ("evictionHard", lambda s: "eviction_hard" in s.kubelet.model_fields_set and bool(s.kubelet.eviction_hard)),
@@ -180,8 +193,11 @@ def not_implemented(settings: Settings) -> list[ConfigError]:
 
 
 def without_effect(settings: Settings) -> list[str]:
-    """What was asked for and has no effect yet, one warning each."""
-    return [f"{what} is not implemented yet and has no effect" for what, asked in _IGNORED if asked(settings)]
+    """What was asked for and has no effect here or yet, one warning each."""
+    found = [f"{what} is not implemented yet and has no effect" for what, asked in _IGNORED if asked(settings)]
+    if settings.standalone and settings.kubelet.rotate_certificates:
+        found.append("rotateCertificates has no effect without an API server")
+    return found
 
 
 def at_start(
@@ -196,6 +212,7 @@ def at_start(
     kubelet = settings.kubelet
     return [
         *webhooks(settings),
+        *certificates(settings),
         *not_implemented(settings),
         *swap(kubelet, swaps),
         *cgroup_version(kubelet, version),

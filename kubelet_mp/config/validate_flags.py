@@ -54,6 +54,11 @@ def _lock(values: Values) -> Iterator[str]:
         yield "cannot use --exit-on-lock-contention without --lock-file"
 
 
+def _bootstrap(values: Values) -> Iterator[str]:
+    if values.get("bootstrap-kubeconfig") and not values.get("kubeconfig"):
+        yield "--bootstrap-kubeconfig needs --kubeconfig, the file to be written with its help"
+
+
 def _mounter(values: Values) -> Iterator[str]:
     if values.get("experimental-mounter-path"):
         yield "--experimental-mounter-path is not supported; leave it out"
@@ -117,6 +122,7 @@ _CHECKS: tuple[Callable[[Values], Iterator[str]], ...] = (
     _root_dir,
     _cloud_provider,
     _lock,
+    _bootstrap,
     _mounter,
     _numbers,
     _node_ip,

@@ -54,8 +54,8 @@ def fit(settings: Settings) -> Settings:
 
 def refuse_unfit(settings: Settings) -> None:
     """Raise ConfigError, with every reason at once, when the configuration cannot be honoured on this host."""
-    if settings.kubeconfig and not settings.bootstrap_kubeconfig:
-        kubeconfig.check(settings.kubeconfig)
+    if settings.kubeconfig:
+        kubeconfig.check_either(settings.kubeconfig, settings.bootstrap_kubeconfig)
     found = facts.cgroups()
     preflight.raise_all(
         preflight.at_start(

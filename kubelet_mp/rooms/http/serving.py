@@ -1,4 +1,8 @@
-"""Which certificate 10250 serves: the configured pair, or kubelet.crt and kubelet.key in the certificate directory."""
+"""Which certificate 10250 serves: the configured pair, the one that the cluster signs, or a self-signed one.
+
+The last two are in the certificate directory: kubelet-server-current.pem, which the reporter room writes, or
+kubelet.crt and kubelet.key.
+"""
 
 from __future__ import annotations
 
@@ -27,9 +31,10 @@ def tls_files(settings: Settings, addresses: Callable[[], Sequence[str]]) -> Tls
     Raises StartError for a configuration that cannot work, HostError if the pair cannot be made now.
     """
     kubelet = settings.kubelet
-    if kubelet.server_tls_bootstrap:
-        raise StartError("serverTLSBootstrap is not supported yet", "set serverTLSBootstrap: false")
     client_ca = kubelet.authentication.x509.client_ca_file
+    if kubelet.server_tls_bootstrap:
+        signed = os.path.join(settings.cert_dir, "kubelet-server-current.pem")
+        return TlsFiles(signed, signed, client_ca, late=True)
     cert, key = kubelet.tls_cert_file, kubelet.tls_private_key_file
     if bool(cert) != bool(key):
         raise StartError("only one of tlsCertFile and tlsPrivateKeyFile is set", "set both or neither")

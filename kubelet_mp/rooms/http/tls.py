@@ -52,11 +52,15 @@ ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)  # OpenSSL sets itself up with the first
 
 @dataclass(frozen=True)
 class TlsFiles:
-    """`client_ca`: "" when client certificates are not asked for."""
+    """`client_ca`: "" when client certificates are not asked for.
+
+    late: the certificate is signed by the cluster and may not be there yet.
+    """
 
     cert: str
     key: str
     client_ca: str = ""
+    late: bool = False
 
     def signature(self) -> tuple[tuple[int, int, int] | None, ...]:
         """Changes whenever one of the files does."""
@@ -123,30 +127,51 @@ def _ask_for_certificates(context: ssl.SSLContext, client_ca: str) -> None:
     context.verify_mode = ssl.CERT_OPTIONAL
 
 
+class NoCertificate(Exception):
+    """There is no serving certificate yet."""
+
+
 class TlsContexts:
-    """Gives the context for each new connection; makes a new one when its files have changed."""
+    """Gives the context for each new connection; makes a new one when its files have changed.
+
+    Raises StartError unless the certificate may come late.
+    """
 
     def __init__(self, files: TlsFiles, kubelet: KubeletConfiguration) -> None:
         self._files, self._kubelet = files, kubelet
         self._signature = files.signature()
-        self._context = make_context(files, kubelet)
+        self._context: ssl.SSLContext | None = None
+        if not files.late:
+            self._context = make_context(files, kubelet)
+        elif self._signature[0] is not None:
+            self._try()
+        else:
+            _log.info("Waiting for the serving certificate: no TLS handshake succeeds before", cert=files.cert)
         self._looked = clock.monotonic()
 
     def current(self) -> ssl.SSLContext:
+        """Raises NoCertificate."""
         now = clock.monotonic()
         if now - self._looked >= _LOOK:
             self._looked = now
             self._renew()
+        if self._context is None:
+            raise NoCertificate("no serving certificate available for the kubelet")
         return self._context
 
     def _renew(self) -> None:
         signature = self._files.signature()
         if signature == self._signature:
             return
+        self._try()
+        self._signature = signature
+
+    def _try(self) -> None:
+        """Take the files as they are now, if they can be used."""
         try:
             self._context = make_context(self._files, self._kubelet)
         except StartError as error:
-            _log.error("keeping the old serving certificate", err=str(error))
+            old = "keeping the old serving certificate" if self._context else "still without a serving certificate"
+            _log.error(old, err=str(error))
         else:
             _log.info("Serving certificate or client CA renewed", cert=self._files.cert)
-        self._signature = signature

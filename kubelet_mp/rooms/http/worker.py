@@ -22,6 +22,7 @@ from gunicorn.workers.gthread import TConn, ThreadWorker
 
 from kubelet_mp import log
 from kubelet_mp.model import clock
+from kubelet_mp.rooms.http.tls import NoCertificate
 
 THREADS = 64
 LOOP_NAME = "http"  # of the thread with the event loop
@@ -30,6 +31,7 @@ READ_TIMEOUT = 30.0  # s for a handshake, and between two pieces of a request
 WRITE_TIMEOUT = 4 * 3600.0  # s that a client may stop reading an answer
 STOP_GRACE = 1  # s for answers on their way when the room stops
 _TLS_HANDSHAKE = 0x16
+_INTERNAL_ERROR = b"\x15\x03\x01\x00\x02\x02\x50"  # a fatal alert of TLS
 _PLAIN_ON_TLS = b"HTTP/1.0 400 Bad Request\r\n\r\nClient sent an HTTP request to an HTTPS server.\n"
 
 WSGI = Callable[[dict[str, Any], Callable[..., Any]], Iterable[bytes]]
@@ -70,7 +72,12 @@ class Connection(TConn):
             self.sock.sendall(_PLAIN_ON_TLS)
         if not first or first[0] != _TLS_HANDSHAKE:
             raise StopIteration  # for the worker: nothing more to do with this client
-        self.sock = context().wrap_socket(self.sock, server_side=True)
+        try:
+            now = context()
+        except NoCertificate:
+            self.sock.sendall(_INTERNAL_ERROR)
+            raise StopIteration from None
+        self.sock = now.wrap_socket(self.sock, server_side=True)
 
     def close(self, graceful: bool = False) -> None:
         with contextlib.suppress(OSError):  # a failed handshake has closed it already

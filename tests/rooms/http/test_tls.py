@@ -12,7 +12,7 @@ from kubelet_mp.config import KubeletConfiguration, Settings
 from kubelet_mp.errors import StartError
 from kubelet_mp.model.clock import wall_time
 from kubelet_mp.rooms.http.serving import tls_files, unusable
-from kubelet_mp.rooms.http.tls import TlsContexts, TlsFiles, make_context, min_version, openssl_ciphers
+from kubelet_mp.rooms.http.tls import NoCertificate, TlsContexts, TlsFiles, make_context, min_version, openssl_ciphers
 from tests.support import wait_until
 
 YEAR = 365 * 86400
@@ -53,16 +53,28 @@ def test_a_broken_or_mixed_pair_is_not_used(pki: Path, tmp_path: Path) -> None:
     assert "cannot be used" in unusable(str(pki / "kubelet.crt"), str(broken), "node", wall_time())
 
 
-@pytest.mark.parametrize(
-    ("fields", "named"),
-    [
-        ({"tls_cert_file": "/x.crt"}, "only one of tlsCertFile"),
-        ({"server_tls_bootstrap": True}, "serverTLSBootstrap"),
-    ],
-)
-def test_a_configuration_that_cannot_work_is_refused(tmp_path: Path, fields: dict[str, object], named: str) -> None:
-    with pytest.raises(StartError, match=named):
-        tls_files(settings(tmp_path, **fields), none_needed)
+def test_a_configuration_that_cannot_work_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(StartError, match="only one of tlsCertFile"):
+        tls_files(settings(tmp_path, tls_cert_file="/x.crt"), none_needed)
+
+
+def test_the_certificate_that_the_cluster_signs_may_come_late(pki: Path, tmp_path: Path) -> None:
+    files = tls_files(settings(tmp_path, server_tls_bootstrap=True), none_needed)
+    assert files.cert == files.key == str(tmp_path / "kubelet-server-current.pem")
+    contexts = TlsContexts(files, KubeletConfiguration())
+    with pytest.raises(NoCertificate, match="no serving certificate available for the kubelet"):
+        contexts.current()
+    signed = tmp_path / "kubelet-server-1.pem"
+    signed.write_bytes((pki / "kubelet.crt").read_bytes() + (pki / "kubelet.key").read_bytes())
+    Path(files.cert).symlink_to(signed.name)
+
+    def there() -> ssl.SSLContext | None:
+        try:
+            return contexts.current()
+        except NoCertificate:
+            return None
+
+    wait_until(there, 4, "the certificate to be taken")
 
 
 def test_a_missing_certificate_is_named() -> None:
