@@ -134,7 +134,8 @@ def test_a_deleted_or_outdated_mirror_is_made_anew(api, reporter):
 def test_a_mirror_goes_with_its_static_pod_but_not_before_it_has_ended(api, reporter):
     mirror = api.add({"kind": "Pod", "metadata": {"name": "s-node", "annotations": {MIRROR: "hash1"}}, "spec": {}})
     reporter.give(told(STATIC, "Running", source="file"),
-                  MirrorPod(mirror["metadata"]["uid"], "default/s-node", mirror), MirrorSet(frozenset({"default/s-node"})), DesiredSet(frozenset(), False))
+                  MirrorPod(mirror["metadata"]["uid"], "default/s-node", mirror),
+                  MirrorSet(frozenset({"default/s-node"})), DesiredSet(frozenset(), False))
     reporter.give(DesiredSet(frozenset(), True))
     reporter.run_here(lambda: None)
     assert mirror_of(api) and not api.asked("delete")
