@@ -15,6 +15,7 @@ from kubelet_mp.model.phase import TERMINAL
 from kubelet_mp.rooms.reporter import statuspatch
 from kubelet_mp.rooms.reporter.duty import Api, DutyContext
 from kubelet_mp.rooms.reporter.keyed import Keyed
+from kubelet_mp.rooms.reporter.mirrors import MIRROR, hash_of
 from kubelet_mp.wire.messages import Message, MirrorPod, PodFinished, PodForgotten, PodStatus, StatusSet
 
 THREADS = 8
@@ -48,7 +49,7 @@ class PodStatuses:
         self._context = context
         self._lock = threading.Lock()
         self._entries: dict[str, Entry] = {}
-        self._mirrors: dict[str, str] = {}  # full name → UID of the mirror pod
+        self._mirrors: dict[str, tuple[str, str]] = {}  # UID of a static pod → full name and UID of its mirror
         self._troubled: set[str] = set()
         self._keyed = Keyed("pod-status", THREADS, self._sync, failed=self._failed, crashed=self._crashed)
 
@@ -92,23 +93,26 @@ class PodStatuses:
         self._keyed.ask(message.uid)
 
     def _on_mirror(self, message: MirrorPod) -> None:
+        static = hash_of(message.mirror, MIRROR) if message.mirror is not None else ""
         with self._lock:
-            target = message.uid if message.mirror is not None else ""
-            self._mirrors[message.name] = target
-            entries = [one for one in self._entries.values() if f"{one.namespace}/{one.name}" == message.name]
-            changed = [one for one in entries if one.target != target and one.newest and one.newest.source != API]
+            self._mirrors = {uid: known for uid, known in self._mirrors.items() if known[0] != message.name}
+            if static:
+                self._mirrors[static] = (message.name, message.uid)
+            statics = [one for one in self._entries.values() if one.newest and one.newest.source != API]
+            changed = [one for one in statics if one.target != self._mirror_uid(one.uid)]
             for entry in changed:
-                entry.target, entry.have = target, None
-            if not target:
-                del self._mirrors[message.name]
+                entry.target, entry.have = self._mirror_uid(entry.uid), None
         for entry in changed:
             self._keyed.ask(entry.uid)
+
+    def _mirror_uid(self, static: str) -> str:
+        return self._mirrors.get(static, ("", ""))[1]
 
     def _entry(self, uid: str, meta: Mapping[str, Any], source: str) -> Entry:
         entry = self._entries.get(uid)
         if entry is None:
             namespace, name = str(meta.get("namespace", "default")), str(meta["name"])
-            target = uid if source == API else self._mirrors.get(f"{namespace}/{name}", "")
+            target = uid if source == API else self._mirror_uid(uid)
             entry = self._entries[uid] = Entry(uid, target, namespace, name)
         return entry
 
