@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 ROUTES: Mapping[str, tuple[str, ...]] = {
     # from sources
-    "DesiredPod": ("pods",),
+    "DesiredPod": ("pods", "reporter"),
     "DesiredSet": ("pods", "reporter"),
     "SourceProblem": ("http", "reporter"),
     "MirrorPod": ("reporter",),

@@ -16,9 +16,18 @@ from kubelet_mp.rooms.reporter import statuspatch
 from kubelet_mp.rooms.reporter.duty import Api, DutyContext
 from kubelet_mp.rooms.reporter.keyed import Keyed
 from kubelet_mp.rooms.reporter.mirrors import MIRROR, hash_of
-from kubelet_mp.wire.messages import Message, MirrorPod, PodFinished, PodForgotten, PodStatus, StatusSet
+from kubelet_mp.wire.messages import (
+    DesiredPod,
+    Message,
+    MirrorPod,
+    PodFinished,
+    PodForgotten,
+    PodStatus,
+    StatusSet,
+)
 
 THREADS = 8
+SAID_FROM = 1.0  # s until the next try, from which on a failure is worth a line
 API = "api"
 
 
@@ -67,6 +76,8 @@ class PodStatuses:
     def handle(self, message: Message) -> None:
         if isinstance(message, PodStatus):
             self._on_status(message)
+        elif isinstance(message, DesiredPod):
+            self._on_told(message)
         elif isinstance(message, PodFinished):
             self._on_finished(message)
         elif isinstance(message, MirrorPod):
@@ -81,6 +92,19 @@ class PodStatuses:
         with self._lock:
             entry = self._entry(message.uid, meta, message.source)
             entry.newest = message
+        self._keyed.ask(message.uid)
+
+    def _on_told(self, message: DesiredPod) -> None:
+        """What the API server has now; if somebody else wrote it, ours is written again."""
+        have = (message.pod or {}).get("status")
+        with self._lock:
+            entry = self._entries.get(message.uid)
+            if entry is None or entry.newest is None or message.source != API or not have or entry.have is None:
+                return
+            newest = entry.newest
+            if not statuspatch.patch(_wanted(newest, have), have):
+                return
+            entry.have = None
         self._keyed.ask(message.uid)
 
     def _on_finished(self, message: PodFinished) -> None:
@@ -155,8 +179,7 @@ class PodStatuses:
             if found["metadata"]["uid"] != target:
                 raise ApiError(f"pod {entry.namespace}/{entry.name} is another one now", status=409, reason="Conflict")
             have = found.get("status") or {}
-        want = statuspatch.told(newest.pod.get("status") or {}, have, newest.terminal)
-        changes = statuspatch.patch(want, have)
+        changes = statuspatch.patch(_wanted(newest, have), have)
         if not changes:
             return have
         answer = api.patch(f"{entry.path}/status", {"metadata": {"uid": target}, "status": changes})
@@ -170,7 +193,9 @@ class PodStatuses:
             entry.finished = False
 
     def _failed(self, uid: str, error: ApiError, again: float) -> None:
-        """Once for each pod until it succeeds: an API server that is away would fill the log."""
+        """Once for each pod, and not at its first failures: a pod that has just gone is forbidden to its node."""
+        if again < SAID_FROM:
+            return
         with self._lock:
             entry, new = self._entries.get(uid), uid not in self._troubled
             self._troubled.add(uid)
@@ -183,3 +208,7 @@ class PodStatuses:
             raise error
 
         self._context.post(fail)
+
+
+def _wanted(newest: PodStatus, have: Mapping[str, Any]) -> dict[str, Any]:
+    return statuspatch.told(newest.pod.get("status") or {}, have, newest.terminal)

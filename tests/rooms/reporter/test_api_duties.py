@@ -8,6 +8,7 @@ from kubelet_mp.rooms.reporter.mirrors import MIRROR, Mirrors
 from kubelet_mp.rooms.reporter.podstatus import PodStatuses
 from kubelet_mp.rooms.reporter.room import ReporterRoom
 from kubelet_mp.wire.messages import (
+    DesiredPod,
     DesiredSet,
     Event,
     MirrorPod,
@@ -67,6 +68,15 @@ def test_the_newest_status_is_written_and_no_other_twice(api, reporter):
     wait_until(lambda: phase(api, "q") == "Running")
     assert len(api.asked("patch")) == count + 1
     assert len(api.asked("get", f"{PODS}/p")) == 1
+
+
+def test_what_somebody_else_wrote_is_written_again(api, reporter):
+    pod = make(api)
+    reporter.give(told(pod, "Running"))
+    wait_until(lambda: phase(api) == "Running")
+    changed = api.change(f"{PODS}/p", lambda found: found["status"].update(phase="Pending"))
+    reporter.give(DesiredPod(pod["metadata"]["uid"], changed, "api"))
+    wait_until(lambda: phase(api) == "Running")
 
 
 def test_an_api_server_that_fails_is_tried_until_it_has_the_newest(api, reporter):
