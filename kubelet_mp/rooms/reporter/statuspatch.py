@@ -9,6 +9,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from kubelet_mp.model.phase import TERMINAL
+from kubelet_mp.model.podupdate import FOREIGN
 
 Status = Mapping[str, Any]
 
@@ -18,28 +19,41 @@ OWNED = frozenset({
 })
 """Conditions that nobody else writes: one that is no longer computed is taken away."""
 _MERGED = ("podIPs", "hostIPs")  # lists that a strategic patch would merge by ip
-_DROPPED = ("message", "reason", "podIP", "containerStatuses", "initContainerStatuses", "ephemeralContainerStatuses",
-            "resize")
+_DROPPED = ("message", "reason", "containerStatuses", "initContainerStatuses", "ephemeralContainerStatuses", "resize")
 """Fields of the kubelet's that may go away again."""
-_WITHHELD = "DisruptionTarget"
+_SHARED = "DisruptionTarget"
+"""A condition that others write as well: ours goes out with the terminal phase, and is nobody's to take away."""
 
 
-def told(want: Status, have: Status, terminal: bool) -> dict[str, Any]:
+def told(want: Status, have: Status, terminal: bool, *, static: bool = False) -> dict[str, Any]:
     """The status to show: a terminal phase waits until no container runs, and never goes back.
 
-    want: as computed; have: as the API server has it; terminal: no container runs and none will.
+    Of the rest, only what is ours to write: what others wrote may be newer than what was known when `want` was
+    computed. want: as computed; have: as the API server has it; terminal: no container runs and none will.
+    static: it is a mirror's, whose pod, once rejected, may be admitted after all.
     """
-    shown = dict(want)
+    shown = {name: value for name, value in want.items() if name not in FOREIGN}
     phase, before = want.get("phase"), have.get("phase")
-    if before in TERMINAL:
-        shown["phase"] = before
-    elif phase in TERMINAL and not terminal:
+    ends = phase in TERMINAL and before not in TERMINAL
+    if (before in TERMINAL and phase != before and not static) or (ends and not terminal):
+        shown |= {name: have.get(name) for name in ("phase", "reason", "message")}
         shown["phase"] = before or "Pending"
-        for name in ("reason", "message"):
-            shown.pop(name, None)
-        shown["conditions"] = [one for one in _conditions(want) if one["type"] != _WITHHELD]
+    ours = OWNED | {_SHARED} if ends and terminal else OWNED
+    if "conditions" in want:
+        shown["conditions"] = [one for one in _conditions(want) if one["type"] in ours]
+    for name in ("initContainerStatuses", "containerStatuses"):
+        if want.get(name):
+            shown[name] = _not_back(want[name], have.get(name) or ())
     generation = max(int(want.get("observedGeneration") or 0), int(have.get("observedGeneration") or 0))
-    return shown | ({"observedGeneration": generation} if generation else {})
+    shown["observedGeneration"] = generation or None
+    return {name: value for name, value in shown.items() if value is not None}
+
+
+def _not_back(want: Iterable[Status], have: Iterable[Status]) -> list[Status]:
+    """An instance that has ended does not run again: whoever shows it so has seen less than was told."""
+    ended = {one.get("containerID"): one for one in have if (one.get("state") or {}).get("terminated")}
+    return [ended[one["containerID"]] if "running" in (one.get("state") or {}) and one.get("containerID") in ended
+            else one for one in want]
 
 
 def patch(want: Status, have: Status) -> dict[str, Any]:
