@@ -103,11 +103,16 @@ class PemStore:
         now: seconds since the epoch. Raises FileError.
         """
         files.make_dirs(self._directory, 0o755)
-        stamp = clock.rfc3339(int(now) * clock.NS)[:-1].replace("T", "-").replace(":", "-")
-        path = os.path.join(self._directory, f"{self._prefix}-{stamp}.pem")
+        second = int(now)
+        while os.path.lexists(path := self._path(second)):  # never over another one
+            second += 1
         files.write_atomic(path, chain.rstrip(b"\n") + b"\n" + key.encode(), 0o600)
         self._link(path)
         return path
+
+    def _path(self, second: int) -> str:
+        stamp = clock.rfc3339(second * clock.NS)[:-1].replace("T", "-").replace(":", "-")
+        return os.path.join(self._directory, f"{self._prefix}-{stamp}.pem")
 
     def _link(self, path: str) -> None:
         updated = os.path.join(self._directory, f"{self._prefix}-updated.pem")

@@ -226,6 +226,7 @@ def test_a_blank_node_name_is_fatal() -> None:
         ["--node-labels=kubernetes.io/role=x"],
         ["--node-labels=a/b/c=x"],
         ["--exit-on-lock-contention"],
+        ["--bootstrap-kubeconfig=/b"],
         ["--cloud-provider=aws"],
         ["--root-dir=/a/../b"],
         ["--root-dir=relative"],

@@ -148,3 +148,34 @@ def test_a_fault_of_syntax_does_not_show_the_line_which_may_be_a_token(tmp_path:
 
 def test_an_api_server_is_no_longer_refused() -> None:
     assert preflight.not_implemented(Settings(node_name="n", kubeconfig="/k")) == []
+
+
+def test_a_missing_or_broken_kubeconfig_is_fine_where_a_bootstrap_one_can_be_used(tmp_path: Path) -> None:
+    path, bootstrap = tmp_path / "kubeconfig", tmp_path / "bootstrap"
+    with pytest.raises(ConfigError, match=r"cannot read kubeconfig .*/bootstrap"):
+        kubeconfig.check_either(str(path), str(bootstrap))
+    bootstrap.write_text(GOOD)
+    kubeconfig.check_either(str(path), str(bootstrap))
+    path.write_text("")
+    kubeconfig.check_either(str(path), str(bootstrap))
+    with pytest.raises(ConfigError, match="not of kind Config"):
+        kubeconfig.check_either(str(path), "")
+    path.write_text(GOOD)
+    kubeconfig.check_either(str(path), str(tmp_path / "none"))
+
+
+def test_a_kubeconfig_that_is_not_supported_is_never_written_over(tmp_path: Path) -> None:
+    path, bootstrap = tmp_path / "kubeconfig", tmp_path / "bootstrap"
+    bootstrap.write_text(GOOD)
+    path.write_text(GOOD.replace("token: hush", EXEC))
+    with pytest.raises(ConfigError, match="exec plugin"):
+        kubeconfig.check_either(str(path), str(bootstrap))
+
+
+def test_certificates_of_the_cluster_need_a_cluster() -> None:
+    alone = Settings(node_name="n", kubelet=made(server_tls_bootstrap=True, rotate_certificates=True))
+    assert "serverTLSBootstrap needs an API server" in texts(preflight.certificates(alone))
+    assert "rotateCertificates has no effect" in preflight.without_effect(alone)[0]
+    joined = Settings(node_name="n", kubeconfig="/k", kubelet=alone.kubelet)
+    assert preflight.certificates(joined) == []
+    assert preflight.without_effect(joined) == []

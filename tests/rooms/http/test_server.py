@@ -245,3 +245,26 @@ def test_stalled_clients_do_not_keep_others_from_the_health_check(server: Server
     finally:
         for sock in stalled:
             sock.close()
+
+
+def test_without_a_serving_certificate_no_handshake_succeeds_and_the_other_ports_answer(
+    tmp_path: Path, pki: Path, fake_cri: object
+) -> None:
+    fields = {"tls_cert_file": "", "tls_private_key_file": "", "server_tls_bootstrap": True}
+    with serve(tmp_path, pki, **fields) as runner:
+        server = Server(runner, tmp_path)
+        assert server.ask("/healthz", on=HEALTHZ).status == 200
+        with pytest.raises(ssl.SSLError, match="INTERNAL_ERROR"):
+            server.ask("/healthz")
+        directory = tmp_path / "pki"
+        directory.mkdir()
+        signed = directory / "kubelet-server-current.pem"
+        signed.write_bytes((pki / "kubelet.crt").read_bytes() + (pki / "kubelet.key").read_bytes())
+
+        def answers() -> bool:
+            try:
+                return server.ask("/healthz").status == 200
+            except ssl.SSLError:
+                return False
+
+        wait_until(answers, 4, "the certificate to be taken")

@@ -171,6 +171,7 @@ class ClientCertificate:
             raise KubeletError(f"the certificate from the API server cannot be used: {problem}",
                                "see whether the clocks of this machine and of the control plane agree")
         path = self._store.save(chain, request.key, now)
+        self._figures.client(found.not_after)
         self._point_there(entry)
         self._log.info("Client certificate written", file=path, name=found.name,
                        days=round((found.not_after - now) / 86400, 2))

@@ -30,9 +30,13 @@ def wanted(settings: Settings) -> bool:
 
 
 class Certificates:
-    def __init__(self, context: DutyContext, connect: Connect = connect) -> None:
+    """connect: to the API server of a kubeconfig; retry: seconds after a number of failures, as plan.retry_after."""
+
+    def __init__(
+        self, context: DutyContext, connect: Connect = connect, retry: Callable[[int, float], float] = plan.retry_after
+    ) -> None:
         settings = context.settings
-        self._context = context
+        self._context, self._retry = context, retry
         self._turners: list[Turner] = []
         self._figures = Figures(client=manages_client(settings), server=manages_serving(settings))
         self._serving: ServingCertificate | None = None
@@ -46,15 +50,22 @@ class Certificates:
 
     def _turner(self, name: str, turn: Callable[[], float]) -> Turner:
         figure = {"client": "client", "serving": "server"}[name]
-        turner = Turner(f"{name} certificate", turn, self._context.log, failed=lambda: self._figures.failed(figure),
-                        crashed=lambda error: self._context.post(lambda: _raise(error)))
+
+        def turn_and_tell() -> float:
+            pause = turn()
+            self._context.post(self._send_metrics)
+            return pause
+
+        turner = Turner(
+            f"{name} certificate", turn_and_tell, self._context.log, failed=lambda: self._figures.failed(figure),
+            crashed=lambda error: self._context.post(lambda: _raise(error)), retry=self._retry)
         self._turners.append(turner)
         return turner
 
     def start(self) -> None:
         for turner in self._turners:
             turner.start()
-        self._context.timers.every(METRICS_PERIOD, self._send_metrics, jitter=0.1, first=3.0)
+        self._context.timers.every(METRICS_PERIOD, self._send_metrics, jitter=0.1)
 
     def handle(self, message: Message) -> None:
         if not isinstance(message, NodeObject) or self._serving is None or self._serving_turner is None:

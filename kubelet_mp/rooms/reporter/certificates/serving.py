@@ -95,6 +95,7 @@ class ServingCertificate:
             raise KubeletError(f"the serving certificate from the API server cannot be used: {problem}",
                                "see whether the clocks of this machine and of the control plane agree")
         path = self._store.save(chain, request.key, now)
+        self._figures.server(found.not_after)
         if self._held:
             self._figures.rotated(now - self._held.not_before)
         self._log.info("Serving certificate written", file=path, days=round((found.not_after - now) / 86400, 2))

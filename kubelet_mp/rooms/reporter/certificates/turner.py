@@ -24,8 +24,9 @@ class Turner:
 
     def __init__(
         self, name: str, turn: Callable[[], float], log: Logger, *, failed: Callable[[], None],
-        crashed: Callable[[BaseException], None],
+        crashed: Callable[[BaseException], None], retry: Callable[[int, float], float] = plan.retry_after,
     ) -> None:
+        self._retry = retry
         self._name, self._turn, self._log, self._failed, self._crashed = name, turn, log, failed, crashed
         self._changed = threading.Condition()
         self._woken = self._ending = False
@@ -84,4 +85,4 @@ class Turner:
         if error.message != self._said:  # said once, not every 32 s
             self._log.error(f"no new {self._name}", err=str(error))
             self._said = error.message
-        return plan.retry_after(self._failures, random.random())
+        return self._retry(self._failures, random.random())
