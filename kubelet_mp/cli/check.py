@@ -10,7 +10,7 @@ import sys
 from collections.abc import Iterable, Iterator, Sequence
 from typing import TextIO
 
-from kubelet_mp.cli.checks import Facts, Finding, RuntimeFacts, run_all
+from kubelet_mp.cli.checks import ApiFacts, Facts, Finding, RuntimeFacts, run_all
 from kubelet_mp.config import Settings
 from kubelet_mp.config.load import Shown, load
 from kubelet_mp.errors import BootError, RuntimeCallError
@@ -67,7 +67,14 @@ def gather(settings: Settings, proc: str = "/proc", sys_cgroup: str = "/sys/fs/c
             lock_holder=host.lock_holder(settings.instance_lock, proc),
         ),
         runtime=ask_runtime(settings.kubelet.container_runtime_endpoint),
+        api=None if settings.standalone else _ask_api(settings),
     )
+
+
+def _ask_api(settings: Settings) -> ApiFacts | None:
+    from kubelet_mp.cli import apiserver  # its libraries are needed only here
+
+    return apiserver.ask(settings, clock.wall_time())
 
 
 def wanted_ports(settings: Settings) -> Iterator[tuple[str, str, int]]:

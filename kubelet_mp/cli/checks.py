@@ -47,9 +47,31 @@ class RuntimeFacts:
 
 
 @dataclass(frozen=True, slots=True)
+class ApiFacts:
+    """What the API server said to the user of the file `kubeconfig`. problem: why it could not be asked.
+
+    bootstrap_because: why the bootstrap kubeconfig is the one that is used now. user, not_after: of the client
+    certificate, if there is one; seconds since the epoch. unusable: why it cannot be used.
+    """
+
+    kubeconfig: str
+    bootstrap_because: str = ""
+    problem: str = ""
+    fix: str = ""
+    server: str = ""
+    version: str = ""
+    user: str = ""
+    not_after: float = 0.0
+    unusable: str = ""
+
+
+@dataclass(frozen=True, slots=True)
 class Facts:
+    """api: None where the agent is standalone."""
+
     host: HostFacts
     runtime: RuntimeFacts
+    api: ApiFacts | None = None
 
 
 def run_all(settings: Settings, facts: Facts) -> list[Finding]:
@@ -71,11 +93,45 @@ def user(settings: Settings, facts: Facts) -> Iterator[Finding]:
 
 
 def configuration(settings: Settings, facts: Facts) -> Iterator[Finding]:
-    errors = [*preflight.webhooks(settings), *preflight.not_implemented(settings)]
+    errors = [
+        *preflight.webhooks(settings), *preflight.certificates(settings), *preflight.not_implemented(settings)]
     mode = "standalone" if settings.standalone else "with an API server"
     yield from _refused("configuration", errors, f"valid, node {settings.node_name}, {mode}")
     for text in (*settings.warnings, *preflight.without_effect(settings)):
         yield Finding("warn", "configuration", text, "take it out to silence this")
+
+
+def api_server(settings: Settings, facts: Facts) -> Iterator[Finding]:
+    said = facts.api
+    if said is None:
+        return
+    if said.problem:
+        yield Finding("FAIL", "API server", said.problem, said.fix)
+    elif said.unusable:
+        yield Finding("FAIL", "API server", f"{said.kubeconfig}: {said.unusable}",
+                      "give --bootstrap-kubeconfig, or a kubeconfig with a new certificate")
+    else:
+        yield Finding("ok", "API server", f"{said.version} at {said.server}")
+
+
+def client_certificate(settings: Settings, facts: Facts) -> Iterator[Finding]:
+    said = facts.api
+    if said is None or said.problem or said.unusable:
+        return
+    if said.bootstrap_because:
+        yield Finding("warn", "certificate", f"will be asked for: {said.bootstrap_because}",
+                      "if none comes, see kubectl get csr: somebody may have to approve it")
+    elif said.user:
+        end = datetime.fromtimestamp(said.not_after, UTC)
+        yield Finding("ok", "certificate", f"{said.user}, until {end:%Y-%m-%d %H:%M:%S} UTC")
+        yield from _other_user(settings, said.user)
+
+
+def _other_user(settings: Settings, user: str) -> Iterator[Finding]:
+    """With Node authorization a node may only be served under its own name."""
+    if user.startswith("system:node:") and user != f"system:node:{settings.node_name}":
+        yield Finding("FAIL", "certificate", f"is that of {user}, and this is node {settings.node_name}",
+                      "give --hostname-override, or the kubeconfig of this node")
 
 
 def runtime(settings: Settings, facts: Facts) -> Iterator[Finding]:
@@ -207,6 +263,8 @@ def inotify(settings: Settings, facts: Facts) -> Iterator[Finding]:
 CHECKS: tuple[Callable[[Settings, Facts], Iterator[Finding]], ...] = (
     user,
     configuration,
+    api_server,
+    client_certificate,
     runtime,
     network,
     cgroups,
