@@ -70,13 +70,54 @@ def test_the_newest_status_is_written_and_no_other_twice(api, reporter):
     assert len(api.asked("get", f"{PODS}/p")) == 1
 
 
-def test_what_somebody_else_wrote_is_written_again(api, reporter):
+def test_what_the_watch_told_need_not_be_looked_at(api, reporter):
     pod = make(api)
+    reporter.give(DesiredPod(pod["metadata"]["uid"], pod, "api"), told(pod, "Pending"), told(pod, "Running"))
+    wait_until(lambda: phase(api) == "Running")
+    assert not api.asked("get")
+
+
+def test_what_somebody_else_wrote_is_written_again_but_not_at_full_speed(api, reporter):
+    pod = make(api)
+    uid = pod["metadata"]["uid"]
     reporter.give(told(pod, "Running"))
     wait_until(lambda: phase(api) == "Running")
-    changed = api.change(f"{PODS}/p", lambda found: found["status"].update(phase="Pending"))
-    reporter.give(DesiredPod(pod["metadata"]["uid"], changed, "api"))
+
+    def meddle():
+        return DesiredPod(uid, api.change(f"{PODS}/p", lambda found: found["status"].update(phase="Pending")), "api")
+
+    reporter.give(meddle())
     wait_until(lambda: phase(api) == "Running")
+    reporter.give(meddle())
+    other = make(api, "q")
+    reporter.give(told(other, "Running"))
+    wait_until(lambda: phase(api, "q") == "Running")
+    assert phase(api) == "Pending"
+    reporter.run_here(reporter.room.duties[0]._reconcile_late)
+    wait_until(lambda: phase(api) == "Running")
+
+
+def test_an_echo_of_an_older_write_is_not_taken_for_somebody_elses(api, reporter):
+    pod = make(api)
+    uid = pod["metadata"]["uid"]
+    reporter.give(told(pod, "Pending"))
+    old = wait_until(lambda: (found := api.get(f"{PODS}/p")) and len(found["status"]["conditions"]) == 2 and found)
+    reporter.give(told(pod, "Running"))
+    wait_until(lambda: phase(api) == "Running")
+    count = len(api.asked())
+    reporter.give(DesiredPod(uid, old, "api"), DesiredPod(uid, api.get(f"{PODS}/p"), "api"))
+    other = make(api, "q")
+    reporter.give(told(other, "Running"))
+    wait_until(lambda: phase(api, "q") == "Running")
+    assert not [one for one in api.asked()[count:] if "/p" in one.path.removeprefix(PODS)]
+
+
+def test_a_write_whose_answer_was_lost_is_looked_at_and_not_done_twice(api, reporter):
+    pod = make(api)
+    api.drop("patch")
+    reporter.give(told(pod, "Running"))
+    wait_until(lambda: len(api.asked("get", f"{PODS}/p")) == 2)
+    assert phase(api) == "Running" and len(api.asked("patch")) == 1
 
 
 def test_an_api_server_that_fails_is_tried_until_it_has_the_newest(api, reporter):
@@ -97,6 +138,14 @@ def test_a_finished_pod_is_deleted_once_its_phase_is_terminal_there(api, reporte
     [request] = api.asked("delete")
     assert request.body["preconditions"] == {"uid": pod["metadata"]["uid"]}
     assert request.body["gracePeriodSeconds"] == 0
+
+
+def test_a_pod_whose_end_was_told_by_its_finish_alone(api, reporter):
+    pod = make(api)
+    ended = {**pod, "status": {"phase": "Failed"}}
+    ended["metadata"] = {**pod["metadata"], "deletionTimestamp": "2026-01-01T00:00:00Z"}
+    reporter.give(PodFinished(pod["metadata"]["uid"], ended))
+    wait_until(lambda: phase(api) is None)
 
 
 def test_a_pod_of_the_same_name_is_left_alone(api, reporter):
