@@ -26,6 +26,10 @@ RENEWAL_PATIENCE = 900.0
 Connect = Callable[[str], Api]
 
 
+class BadCertificate(KubeletError):
+    """What the API server signed is of no use."""
+
+
 @dataclass(frozen=True, slots=True)
 class Held:
     """What the kubeconfig gives: the certificate, or why there is none. due: when to renew it, epoch seconds."""
@@ -131,8 +135,10 @@ class ClientCertificate:
             raise
         try:
             self._install(chain, request, entry)
-        finally:
-            files.remove_file(self._kept_key)
+        except (BadCertificate, pki.PemError):
+            files.remove_file(self._kept_key)  # the request is used up; after a full disk it still is of use
+            raise
+        files.remove_file(self._kept_key)
 
     def _first_request(self) -> pki.Request:
         """With the key that is kept until there is a certificate, so that a restart finds the request again."""
@@ -168,8 +174,8 @@ class ClientCertificate:
         now = self._context.time.wall_time()
         found = pki.inspect(chain + b"\n" + request.key.encode(), "the API server's answer")
         if problem := plan.unusable(found.not_after, found.matches, now):
-            raise KubeletError(f"the certificate from the API server cannot be used: {problem}",
-                               "see whether the clocks of this machine and of the control plane agree")
+            raise BadCertificate(f"the certificate from the API server cannot be used: {problem}",
+                                 "see whether the clocks of this machine and of the control plane agree")
         path = self._store.save(chain, request.key, now)
         self._figures.client(found.not_after)
         self._point_there(entry)
