@@ -102,7 +102,8 @@ class Room:
         """Send a Kubernetes event about `pod` (type_ Normal or Warning)."""
         meta = pod["metadata"]
         self.send(Event("Pod", meta.get("namespace", ""), meta["name"], meta["uid"], type_, reason, message,
-                        clock.wall_time(), field_path, serial=next(self._seq)))
+                        clock.wall_time(), field_path, serial=next(self._seq),
+                        resource_version=str(meta.get("resourceVersion", ""))))
 
     # ---- the main thread ----
 

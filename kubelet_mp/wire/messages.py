@@ -341,7 +341,10 @@ class ProbeNow(PodMessage):
 
 @dataclass(frozen=True, slots=True)
 class Event(Message):
-    """A Kubernetes event. `kind` Pod or Node; `field_path` like spec.containers{web}; `wall` epoch seconds."""
+    """A Kubernetes event. `kind` Pod or Node; `field_path` like spec.containers{web}; `wall` epoch seconds.
+
+    `resource_version`: that of the object when it happened, "" for one that has none.
+    """
 
     kind: str
     namespace: str
@@ -354,6 +357,7 @@ class Event(Message):
     field_path: str = ""
     annotations: Mapping[str, str] = field(default_factory=dict)
     serial: int = 0  # makes the key unique: events are never merged on the way
+    resource_version: str = ""
 
     def key(self) -> str:
         return f"{self.uid}/{self.reason}/{self.serial}/{self.wall}"

@@ -7,16 +7,18 @@ from __future__ import annotations
 
 import threading
 from collections import deque
+from dataclasses import replace
 from typing import Any
 
 from kubelet_mp.errors import ApiError
 from kubelet_mp.model.clock import rfc3339
 from kubelet_mp.rooms.reporter.correlate import Correlator, Series
 from kubelet_mp.rooms.reporter.duty import DutyContext
-from kubelet_mp.wire.messages import Event, Message
+from kubelet_mp.wire.messages import Event, Message, NodeObject
 
 KEPT = 1000  # events that wait; the oldest is dropped for a newer one
 FIRST, LAST = 0.5, 10.0  # s between tries while the API server is away
+TRIES = 12  # of one event at a server that answers
 COMPONENT = "kubelet"
 _NODE_NAMESPACE = "default"
 _NS = 1_000_000_000
@@ -32,9 +34,10 @@ class ApiEvents:
         self._changed = threading.Condition()
         self._closed = False
         self._dropped = 0
+        self._node_uid = ""
         self._correlator = Correlator()
         self._bucket = Bucket(kubelet.event_record_qps, kubelet.event_burst)
-        self._thread = threading.Thread(target=self._serve, name="api-events", daemon=True)
+        self._thread = threading.Thread(target=self._run, name="api-events", daemon=True)
 
     def start(self) -> None:
         self._thread.start()
@@ -48,21 +51,34 @@ class ApiEvents:
         """Events are not told twice."""
 
     def handle(self, message: Message) -> None:
+        if isinstance(message, NodeObject):
+            self._node_uid = str(message.node["metadata"].get("uid", ""))
         if not isinstance(message, Event):
             return
         with self._changed:
             if len(self._waiting) >= KEPT:
                 self._waiting.popleft()
                 self._dropped += 1
-            self._waiting.append(message)
+            self._waiting.append(self._addressed(message))
             self._changed.notify()
+
+    def _addressed(self, event: Event) -> Event:
+        """The node is called by its name until its uid is known."""
+        return replace(event, uid=self._node_uid) if event.kind == "Node" and self._node_uid else event
 
     # ---- in the thread ----
 
+    def _run(self) -> None:
+        try:
+            self._serve()
+        except Exception as error:  # noqa: BLE001 - the edge of a thread: the room has to end with it
+            self._context.post(lambda error=error: _raise(error))  # type: ignore[misc]
+
     def _serve(self) -> None:
         while (event := self._next()) is not None:
-            series = self._correlator.take(event)
-            if series is not None and self._pause(self._bucket.wait(self._context.time.monotonic())):
+            now = self._context.time.monotonic()
+            series = self._correlator.take(event, now)
+            if series is not None and self._pause(self._bucket.wait(now)):
                 self._deliver(event, series)
 
     def _next(self) -> Event | None:
@@ -85,15 +101,20 @@ class ApiEvents:
             return not self._changed.wait_for(lambda: self._closed, seconds)
 
     def _deliver(self, event: Event, series: Series) -> None:
-        """Until it is written or refused; meanwhile newer events may push out older ones that wait."""
-        delay = FIRST
+        """Until it is written or refused; meanwhile newer events may push out older ones that wait.
+
+        A server that is away is waited for; one that fails at this event, a few times.
+        """
+        delay, tries = FIRST, TRIES
         while True:
             try:
                 self._write(event, series)
                 return
             except ApiError as error:
-                if error.status and error.status < 500 and error.status != 429:
-                    self._context.log.info("the API server refuses an event", reason=event.reason, err=error.message)
+                tries -= bool(error.status)
+                if error.status and (not tries or (error.status < 500 and error.status != 429)):
+                    self._context.log.v(3).info("the API server refuses an event", reason=event.reason,
+                                                err=error.message)
                     return
                 wait = max(delay, error.retry_after or 0.0)
             if not self._pause(wait):
@@ -119,7 +140,7 @@ class ApiEvents:
 def body(event: Event, series: Series, name: str, host: str) -> dict[str, Any]:
     """The core/v1 Event to create."""
     about = {"apiVersion": "v1", "kind": event.kind, "namespace": event.namespace, "name": event.name,
-             "uid": event.uid, "fieldPath": event.field_path}
+             "uid": event.uid, "resourceVersion": event.resource_version, "fieldPath": event.field_path}
     meta: dict[str, Any] = {"name": name, "namespace": event.namespace or _NODE_NAMESPACE}
     if event.annotations:
         meta["annotations"] = dict(event.annotations)
@@ -135,6 +156,10 @@ def body(event: Event, series: Series, name: str, host: str) -> dict[str, Any]:
 
 def _time(seconds: float) -> str:
     return rfc3339(int(seconds * _NS))
+
+
+def _raise(error: BaseException) -> None:
+    raise error
 
 
 class Bucket:

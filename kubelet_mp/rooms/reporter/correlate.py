@@ -12,8 +12,8 @@ from typing import TypeVar
 from kubelet_mp.wire.messages import Event
 
 COMBINED = "(combined from similar events): "
-SIMILAR, SIMILAR_SPAN = 10, 600.0  # so many events that differ in their message only, within so many s, are combined
-BURST, REFILL = 25.0, 1 / 300  # events of one object at once, and a second after
+SIMILAR, SIMILAR_SPAN = 10, 600.0  # so many messages of one reason, no further apart than so many s, are combined
+BURST, REFILL = 25.0, 1 / 300  # events of one object and type at once, and a second after
 KEPT = 4096  # keys remembered of each kind
 
 Key = tuple[str, ...]
@@ -52,23 +52,21 @@ class Correlator:
         self._similar: OrderedDict[Key, _Similar] = OrderedDict()
         self._series: OrderedDict[Key, Series] = OrderedDict()
 
-    def take(self, event: Event) -> Series | None:
-        """The series that the event belongs to, counted already; None: it is dropped as spam."""
-        about = (event.kind, event.namespace, event.name, event.uid)
-        if not self._allowed(about, event.wall):
-            return None
-        alike = (*about, event.field_path, event.type, event.reason)
-        combined = self._combines(alike, event)
-        key = alike if combined else (*alike, event.message)
+    def take(self, event: Event, now: float) -> Series | None:
+        """The series that the event belongs to, counted already; None: it is dropped as spam. now: monotonic s."""
+        about = (event.kind, event.namespace, event.name, event.uid, event.type)
+        alike = (*about, event.reason)
+        combined = self._combines(alike, event.message, now)
+        key = alike if combined else (*alike, event.field_path, event.message)
         message = COMBINED + event.message if combined else event.message
         series = self._series.pop(key, None) or Series("", message, event.wall, event.wall)
         series.message, series.last, series.count = message, event.wall, series.count + 1
         self._put(self._series, key, series)
-        return series
+        return series if self._allowed(about, now) else None
 
     def _allowed(self, about: Key, now: float) -> bool:
         bucket = self._buckets.pop(about, None) or _Bucket(BURST, now)
-        bucket.tokens = min(BURST, bucket.tokens + max(now - bucket.at, 0.0) * REFILL)
+        bucket.tokens = min(BURST, bucket.tokens + (now - bucket.at) * REFILL)
         bucket.at = now
         self._put(self._buckets, about, bucket)
         if bucket.tokens < 1:
@@ -76,12 +74,12 @@ class Correlator:
         bucket.tokens -= 1
         return True
 
-    def _combines(self, alike: Key, event: Event) -> bool:
+    def _combines(self, alike: Key, message: str, now: float) -> bool:
         known = self._similar.pop(alike, None)
-        if known is None or event.wall - known.last > SIMILAR_SPAN:
-            known = _Similar(event.wall)
-        known.last = event.wall
-        known.messages.add(event.message)
+        if known is None or now - known.last > SIMILAR_SPAN:
+            known = _Similar(now)
+        known.last = now
+        known.messages.add(message)
         self._put(self._similar, alike, known)
         if len(known.messages) < SIMILAR:
             return False

@@ -39,7 +39,7 @@ class Keyed:
             if self._closed:
                 return
             self._due[key] = min(self._due.get(key, 0.0), 0.0)
-            if self._idle == 0 and self._threads < self._size:
+            if len(self._due) > self._idle and self._threads < self._size:  # one that was woken is still idle
                 self._threads += 1
                 threading.Thread(target=self._serve, name=self._name, daemon=True).start()
             else:

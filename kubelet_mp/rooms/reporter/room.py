@@ -57,7 +57,8 @@ class ReporterRoom(Room):
     ) -> None:
         meta = pod["metadata"]
         self._tell(Event("Pod", meta.get("namespace", ""), meta["name"], meta["uid"], type_, reason, message,
-                         clock.wall_time(), field_path, serial=next(self._seq)))
+                         clock.wall_time(), field_path, serial=next(self._seq),
+                         resource_version=str(meta.get("resourceVersion", ""))))
 
     def node_event(self, type_: str, reason: str, message: str) -> None:
         name = self.settings.node_name

@@ -3,7 +3,7 @@
 import pytest
 
 from kubelet_mp.config import Settings
-from kubelet_mp.rooms.reporter.apievents import ApiEvents
+from kubelet_mp.rooms.reporter.apievents import KEPT, ApiEvents
 from kubelet_mp.rooms.reporter.mirrors import MIRROR, Mirrors
 from kubelet_mp.rooms.reporter.podstatus import PodStatuses
 from kubelet_mp.rooms.reporter.room import ReporterRoom
@@ -13,6 +13,7 @@ from kubelet_mp.wire.messages import (
     Event,
     MirrorPod,
     MirrorSet,
+    NodeObject,
     PodFinished,
     PodForgotten,
     PodStatus,
@@ -203,7 +204,8 @@ def test_a_mirror_goes_with_its_static_pod_but_not_before_it_has_ended(api, repo
 
 
 def event(message="m", wall=1.0):
-    return Event("Pod", "default", "p", "u1", "Normal", "Started", message, wall, "spec.containers{c}")
+    return Event("Pod", "default", "p", "u1", "Normal", "Started", message, wall, "spec.containers{c}",
+                 resource_version="7")
 
 
 def test_events_are_created_and_counted(api, reporter):
@@ -214,5 +216,46 @@ def test_events_are_created_and_counted(api, reporter):
     assert (pods["count"], pods["firstTimestamp"], pods["lastTimestamp"]) == (
         2, "1970-01-01T00:00:01Z", "1970-01-01T00:00:02Z")
     assert pods["involvedObject"]["fieldPath"] == "spec.containers{c}"
+    assert pods["involvedObject"]["resourceVersion"] == "7"
     assert pods["source"] == {"component": "kubelet", "host": "node"}
     assert nodes["involvedObject"] == {"apiVersion": "v1", "kind": "Node", "name": "node", "uid": "node"}
+
+
+EVENTS = "/api/v1/namespaces/default/events"
+
+
+def test_an_event_that_is_refused_holds_up_no_other(api, reporter):
+    api.fail(403, "create", EVENTS, times=1, reason="Forbidden")
+    api.fail(503, "create", EVENTS, times=1)
+    reporter.give(event("lost"), event("kept"))
+    wait_until(lambda: [one["message"] for one in api.all(EVENTS)] == ["kept"])
+
+
+def test_an_event_that_expired_is_made_anew_with_its_count(api, reporter):
+    reporter.give(event())
+    [first] = wait_until(lambda: api.all(EVENTS))
+    api.remove(f"{EVENTS}/{first['metadata']['name']}")
+    reporter.give(event(wall=9.0))
+    [again] = wait_until(lambda: api.all(EVENTS))
+    assert again["count"] == 2 and again["metadata"]["name"] != first["metadata"]["name"]
+
+
+def test_the_node_is_called_by_its_uid_once_that_is_known(api, reporter):
+    node = api.get("/api/v1/nodes/node")
+    reporter.give(NodeObject(node), Event("Node", "", "node", "node", "Normal", "NodeReady", "x", 3.0))
+    [found] = wait_until(lambda: api.all(EVENTS))
+    assert found["involvedObject"]["uid"] == node["metadata"]["uid"]
+
+
+def test_events_of_an_api_server_that_hangs_are_bounded_and_the_oldest_go(api, tmp_path):
+    gate = api.hang("create", EVENTS)
+    settings = Settings(node_name="node", kubeconfig=str(tmp_path / "none"))
+    with RoomRunner(ReporterRoom, settings, make=(ApiEvents,), make_api=api.kube) as room:
+        room.give(event("first"))
+        wait_until(lambda: api.asked("create"))
+        duty = room.room.duties[0]
+        room.run_here(lambda: [duty.handle(event(str(n))) for n in range(KEPT + 5)])
+        assert len(duty._waiting) == KEPT and duty._waiting[0].message == "5"
+        api.faults.clear()
+        gate.set()
+        wait_until(lambda: any(one["message"] == "5" for one in api.all(EVENTS)))

@@ -34,6 +34,20 @@ def test_one_key_that_hangs_holds_up_no_other():
     work.keyed.close()
 
 
+def test_a_burst_after_a_pause_gets_all_threads():
+    work = Work(threads=3)
+    work.keyed.ask("first")
+    wait_until(lambda: work.done == ["first"])
+    for key in "abc":
+        work.gates[key] = threading.Event()
+        work.keyed.ask(key)
+    wait_until(lambda: work.keyed.waiting == 0)
+    for gate in work.gates.values():
+        gate.set()
+    wait_until(lambda: len(work.done) == 4)
+    work.keyed.close()
+
+
 def test_what_is_asked_while_it_is_done_is_done_once_more():
     work = Work()
     work.gates["a"] = gate = threading.Event()
