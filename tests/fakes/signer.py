@@ -59,6 +59,17 @@ class Signer:
             builder = builder.add_extension(extension.value, extension.critical)
         return builder.sign(self._key, hashes.SHA256()).public_bytes(serialization.Encoding.PEM)
 
+    def authority(self) -> bytes:
+        """The certificate by which all others are verified, as PEM."""
+        now = datetime.fromtimestamp(wall_time(), UTC)
+        name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "ca")])
+        builder = (
+            x509.CertificateBuilder().subject_name(name).issuer_name(name).public_key(self._key.public_key())
+            .serial_number(1).not_valid_before(now - timedelta(days=1)).not_valid_after(now + timedelta(days=1))
+            .add_extension(x509.BasicConstraints(ca=True, path_length=None), critical=True)
+        )
+        return builder.sign(self._key, hashes.SHA256()).public_bytes(serialization.Encoding.PEM)
+
     def _run(self) -> None:
         while not self._stop.wait(0.02):
             for one in self.pending():

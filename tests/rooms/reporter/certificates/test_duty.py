@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import json
 import os
+import ssl
 import stat
 from collections.abc import Iterator
 from pathlib import Path
@@ -183,6 +184,33 @@ def test_an_expired_certificate_without_a_token_is_said(api: FakeApi, place: Pla
     with place.run(bootstrap=False, rotate_certificates=True):
         wait_until(lambda: "give --bootstrap-kubeconfig" in said.getvalue(), 10, "what to do")
     assert api.all(PATH) == []
+
+
+def test_over_tls_the_new_certificate_is_who_we_are_and_watches_go_on(place: Place, tmp_path: Path) -> None:
+    signer = Signer(FakeApi(), life=100, age=1000)
+    (tmp_path / "ca.crt").write_bytes(signer.authority())
+    made = pki.make_request("api", (), ("127.0.0.1",))
+    chain = signer.certificate(x509.load_pem_x509_csr(made.request.encode()))
+    (tmp_path / "api.pem").write_bytes(chain + made.key.encode())
+    tls = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    tls.load_cert_chain(tmp_path / "api.pem")
+    tls.load_verify_locations(tmp_path / "ca.crt")
+    tls.verify_mode = ssl.CERT_REQUIRED
+    with FakeApi(tls) as api:
+        signer.api = api
+        place.give_certificate(api, signer)
+        user = {"client-certificate": str(place.current), "client-key": str(place.current)}
+        api.kubeconfig(place.kubeconfig, user, {"certificate-authority": str(tmp_path / "ca.crt")})
+        kube = api.kube_of(str(place.kubeconfig))
+        with kube.stream("/api/v1/nodes", quiet=30, watch="true") as watch:
+            old = os.readlink(place.current)
+            with signer, place.run(bootstrap=False, rotate_certificates=True):
+                wait_until(lambda: os.readlink(place.current) != old, 10, "a new certificate")
+            connections = api.connections
+            kube.get("/version")
+            assert api.connections == connections + 1  # one that knows the new certificate
+            api.add({"kind": "Node", "metadata": {"name": NODE}})
+            assert json.loads(next(watch.iter_lines()))["object"]["metadata"]["name"] == NODE
 
 
 def node(*ips: str) -> NodeObject:
