@@ -13,10 +13,20 @@ from typing import Any
 from kubelet_mp.errors import ApiError
 from kubelet_mp.rooms.reporter.duty import Api, DutyContext
 from kubelet_mp.rooms.reporter.keyed import Keyed
-from kubelet_mp.wire.messages import DesiredSet, Message, MirrorPod, MirrorSet, PodForgotten, PodStatus, StatusSet
+from kubelet_mp.wire.messages import (
+    DesiredSet,
+    Message,
+    MirrorPod,
+    MirrorSet,
+    NodeObject,
+    PodForgotten,
+    PodStatus,
+    StatusSet,
+)
 
 HASH, MIRROR = "kubernetes.io/config.hash", "kubernetes.io/config.mirror"
 THREADS = 2
+SAID_FROM = 1.0  # s until the next try, from which on a failure is worth a line
 _KEPT = ("name", "namespace", "labels", "annotations")
 
 Pod = Mapping[str, Any]
@@ -106,6 +116,9 @@ class Mirrors:
         if isinstance(message, DesiredSet):
             self._desired = message
             return names
+        if isinstance(message, NodeObject):
+            known, self._node = self._node, message.node
+            return set() if known and known["metadata"]["uid"] == message.node["metadata"]["uid"] else names
         if isinstance(message, PodForgotten):
             return self._forget({message.uid})
         return self._forget(self._living - message.uids) if isinstance(message, StatusSet) else set()
@@ -154,10 +167,11 @@ class Mirrors:
                 and uid not in self._living)
 
     def _create(self, api: Api, static: Pod) -> None:
-        """The watch of the pods tells of the new mirror. Raises ApiError."""
-        if self._node is None:
-            self._node = api.get(f"/api/v1/nodes/{self._context.settings.node_name}")
-        body = mirror_of(static, self._node)
+        """The watch of the pods tells of the new mirror. Raises ApiError, also while the Node is not registered."""
+        node = self._node
+        if node is None:
+            node = self._node = api.get(f"/api/v1/nodes/{self._context.settings.node_name}")
+        body = mirror_of(static, node)
         try:
             api.create(f"/api/v1/namespaces/{body['metadata']['namespace']}/pods", body)
         except ApiError as error:
@@ -166,7 +180,7 @@ class Mirrors:
                 raise
 
     def _failed(self, name: str, error: ApiError, again: float) -> None:
-        if self._told.get(name) != error.message:
+        if again >= SAID_FROM and self._told.get(name) != error.message:
             self._told[name] = error.message
             self._context.log.warning("cannot bring a mirror pod up to date", pod=name, err=error.message)
 

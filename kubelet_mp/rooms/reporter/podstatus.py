@@ -154,10 +154,13 @@ class PodStatuses:
     def _seen(self, uid: str, pod: Mapping[str, Any]) -> None:
         """If somebody else wrote it, ours is written again; `uid` is our own pod's."""
         with self._lock:
-            entry = self._entries.get(uid)
+            entry, before = self._entries.get(uid), self._view.status(pod["metadata"]["uid"])
             if not self._view.take(pod) or entry is None or not entry.changes(pod.get("status") or {}):
                 return
-        self._reconcile(uid, entry)
+        if before is None or entry.changes(before):
+            self._keyed.ask(uid)  # ours was still to be written anyway
+        else:
+            self._reconcile(uid, entry)
 
     def _reconcile(self, uid: str, entry: Entry) -> None:
         """At once, but two that fight over a status shall not do so at full speed."""

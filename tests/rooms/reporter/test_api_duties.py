@@ -81,20 +81,24 @@ def test_what_the_watch_told_need_not_be_looked_at(api, reporter):
 def test_what_somebody_else_wrote_is_written_again_but_not_at_full_speed(api, reporter):
     pod = make(api)
     uid = pod["metadata"]["uid"]
-    reporter.give(told(pod, "Running"))
-    wait_until(lambda: phase(api) == "Running")
+    duty = reporter.room.duties[0]
+
+    def answered():
+        return (duty._view.status(uid) or {}).get("phase") == "Running"
 
     def meddle():
         return DesiredPod(uid, api.change(f"{PODS}/p", lambda found: found["status"].update(phase="Pending")), "api")
 
+    reporter.give(told(pod, "Running"))
+    wait_until(answered)
     reporter.give(meddle())
-    wait_until(lambda: phase(api) == "Running")
+    wait_until(lambda: phase(api) == "Running" and answered())
     reporter.give(meddle())
     other = make(api, "q")
     reporter.give(told(other, "Running"))
     wait_until(lambda: phase(api, "q") == "Running")
     assert phase(api) == "Pending"
-    reporter.run_here(reporter.room.duties[0]._reconcile_late)
+    reporter.run_here(duty._reconcile_late)
     wait_until(lambda: phase(api) == "Running")
 
 
@@ -200,6 +204,43 @@ def test_a_mirror_goes_with_its_static_pod_but_not_before_it_has_ended(api, repo
     reporter.run_here(lambda: None)
     assert mirror_of(api) and not api.asked("delete")
     reporter.give(PodForgotten("hash1"), StatusSet(frozenset()))
+    wait_until(lambda: mirror_of(api) is None)
+
+
+def test_a_mirror_waits_for_its_node(api, reporter):
+    node = api.get("/api/v1/nodes/node")
+    api.remove("/api/v1/nodes/node")
+    reporter.give(told(STATIC, "Running", source="file"), DesiredSet(frozenset({"hash1"}), True),
+                  MirrorSet(frozenset()))
+    wait_until(lambda: api.asked("get", "nodes"))
+    assert mirror_of(api) is None
+    reporter.give(NodeObject(node))
+    assert wait_until(lambda: mirror_of(api))["metadata"]["ownerReferences"][0]["uid"] == node["metadata"]["uid"]
+
+
+def test_the_status_of_a_mirror_is_corrected_and_starts_over_with_a_new_one(api, reporter):
+    def mirror():
+        made = api.add({"kind": "Pod", "metadata": {"name": "s-node", "annotations": {MIRROR: "hash1"}}, "spec": {}})
+        reporter.give(MirrorPod(made["metadata"]["uid"], "default/s-node", made))
+        wait_until(lambda: phase(api, "s-node") == "Running")
+
+    reporter.give(told(STATIC, "Running", source="file"), DesiredSet(frozenset({"hash1"}), True))
+    mirror()
+    changed = api.change(f"{PODS}/s-node", lambda found: found["status"].update(phase="Pending"))
+    reporter.give(MirrorPod(changed["metadata"]["uid"], "default/s-node", changed))
+    wait_until(lambda: phase(api, "s-node") == "Running")
+    api.remove(f"{PODS}/s-node")
+    reporter.give(MirrorPod(changed["metadata"]["uid"], "default/s-node", None))
+    mirror()
+
+
+def test_an_orphan_is_deleted_only_when_all_sources_have_spoken(api, reporter):
+    orphan = api.add({"kind": "Pod", "metadata": {"name": "s-node", "annotations": {MIRROR: "hash1"}}, "spec": {}})
+    reporter.give(MirrorPod(orphan["metadata"]["uid"], "default/s-node", orphan),
+                  MirrorSet(frozenset({"default/s-node"})), DesiredSet(frozenset(), False))
+    reporter.run_here(lambda: None)
+    assert mirror_of(api) and not api.asked("delete")
+    reporter.give(DesiredSet(frozenset(), True))
     wait_until(lambda: mirror_of(api) is None)
 
 
