@@ -12,7 +12,7 @@ from requests.adapters import HTTPAdapter
 
 from kubelet_mp.host.kubeapi.credentials import Login
 
-_KEPT = 8  # idle connections that are kept open
+_KEPT = 12  # idle connections that are kept open: the reporter alone writes with eight threads and a few more
 
 _SOCKET_OPTIONS = [
     (socket.IPPROTO_TCP, socket.TCP_NODELAY, 1),
