@@ -63,8 +63,8 @@ class SourcesRoom(Room):
             self._want_api()
 
     def replay(self, room: str) -> None:
-        shared = (SourceProblem, DesiredSet)
-        known = [m for m in self._merger.everything() if room == "pods" or isinstance(m, shared)]
+        whole = room in ("pods", "reporter")
+        known = [m for m in self._merger.everything() if whole or isinstance(m, SourceProblem)]
         for message in [*known, *(self._api_pods.everything() if room == "reporter" else ())]:
             self.send(message, to=room)
 

@@ -126,7 +126,7 @@ def test_mirror_pods_are_told_to_the_reporter_and_never_desired(api, runner):
     assert runner.wait_for(DesiredSet) == DesiredSet(frozenset(), True)
     runner.link.clear()
     runner.come_up("reporter")
-    wait_until(lambda: len(runner.link.messages) == 2)
+    wait_until(lambda: len(runner.link.messages) == 3)
     assert {to for to, _ in runner.link.sent} == {"reporter"}
     wait_until(lambda: api.watches == 1)
     api.remove(f"{PODS}/web-node")
