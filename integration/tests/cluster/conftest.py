@@ -18,9 +18,8 @@ from integration.rig.upstream import UpstreamKubelet
 
 NodeFactory = Callable[..., Agent]
 
-# The same tests for either: KUBELET_MP_NODE=kubelet-mp, or =upstream to see what upstream does.
-# Upstream is the default for as long as the agent refuses --kubeconfig.
-_UPSTREAM = os.environ.get("KUBELET_MP_NODE", "upstream") == "upstream"
+# The same tests for either: KUBELET_MP_NODE=upstream shows what the upstream kubelet does.
+_UPSTREAM = os.environ.get("KUBELET_MP_NODE") == "upstream"
 
 
 @pytest.fixture(scope="session")
