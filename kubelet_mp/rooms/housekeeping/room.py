@@ -12,6 +12,7 @@ from kubelet_mp.model.runtime import State
 from kubelet_mp.rooms.base import Room, RoomContext
 from kubelet_mp.rooms.housekeeping.gc import ContainerGC
 from kubelet_mp.rooms.housekeeping.gcplan import Census, Limits
+from kubelet_mp.rooms.housekeeping.imagelist import ImageList
 from kubelet_mp.rooms.housekeeping.inventory import Inventory, PodStock
 from kubelet_mp.rooms.housekeeping.rotation import LogRotation
 from kubelet_mp.wire.messages import (
@@ -43,10 +44,18 @@ class HousekeepingRoom(Room):
         dirs = PodDirs(self.settings.root_dir, kubelet.pod_logs_dir, links)
         self.gc = ContainerGC(self.inventory, self.census, limits, dirs, runtime, self.timers, self._gc_failed)
         self.rotation = LogRotation(kubelet, self.inventory, runtime, self.timers)
+        self.images = None if self.settings.standalone else ImageList(
+            runtime, self.timers, self.post, self.send, kubelet.node_status_update_frequency)
 
     def start(self) -> None:
         self.gc.start()
         self.rotation.start()
+        if self.images is not None:
+            self.images.start()
+
+    def replay(self, room: str) -> None:
+        if self.images is not None and room == "reporter":
+            self.images.replay()
 
     def handle(self, message: Message) -> None:
         if isinstance(message, PodRuntimeChanged):
@@ -66,6 +75,8 @@ class HousekeepingRoom(Room):
     def close(self) -> None:
         self.gc.close()
         self.rotation.close()
+        if self.images is not None:
+            self.images.close()
         self._runtime.close()
 
     def metrics_text(self) -> str:
