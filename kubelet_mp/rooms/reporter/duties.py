@@ -16,9 +16,10 @@ def duties(settings: Settings) -> Sequence[MakeDuty]:
     from kubelet_mp.rooms.reporter.apievents import ApiEvents
     from kubelet_mp.rooms.reporter.certificates import duty as certificates
     from kubelet_mp.rooms.reporter.mirrors import Mirrors
+    from kubelet_mp.rooms.reporter.node.duty import NodeKeeper
     from kubelet_mp.rooms.reporter.podstatus import PodStatuses
 
-    found: list[MakeDuty] = [Timelines, PodStatuses, Mirrors, ApiEvents]
+    found: list[MakeDuty] = [Timelines, NodeKeeper, PodStatuses, Mirrors, ApiEvents]
     if certificates.wanted(settings):
         found.append(certificates.Certificates)
     return found
