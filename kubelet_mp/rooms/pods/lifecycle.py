@@ -106,6 +106,7 @@ class Lifecycle:
         elif verdict is None:
             worker.admitted, worker.override, worker.victims = True, None, frozenset()
             self.env.metrics.worker_start.observe(now - worker.seen)
+            worker.stage = Stage.ACTIVE  # before others are told: who is admitted follows from the stages
             self.desk.admitted(worker)
             self._move(worker, Stage.ACTIVE, now)
         elif worker.stage is not Stage.REJECTED:

@@ -20,11 +20,13 @@ PATIENCE = 0.2  # s that a pod waits for something before that alone is worth a 
 
 
 class Reporting:
-    """`runtime_name` is asked each time: it is known only after the runtime's first answer."""
+    """`runtime_name` is asked each time: it is known only after the runtime's first answer. `listed`: whether the
+    runtime was listed once."""
 
     def __init__(self, env: Env, recorder: Recorder, send: Callable[[Message], None],
-                 runtime_name: Callable[[], str]) -> None:
-        self._env, self._recorder, self._send, self._runtime_name = env, recorder, send, runtime_name
+                 runtime_name: Callable[[], str], listed: Callable[[], bool]) -> None:
+        self._env, self._recorder, self._send = env, recorder, send
+        self._runtime_name, self._listed = runtime_name, listed
 
     def compute(self, worker: Worker) -> None:
         """Bring `worker.status` up to date."""
@@ -38,7 +40,12 @@ class Reporting:
         self._count_start(worker)
 
     def _too_early(self, worker: Worker) -> bool:
-        """What was known of its containers stands until the runtime was asked: it must not seem to lose them."""
+        """What was known of its containers stands until the runtime was asked: it must not seem to lose them.
+
+        Of an API pod what is known may be older than what was last written, before this agent started.
+        """
+        if not worker.static and not self._listed():
+            return True
         known = worker.status.get("containerStatuses")
         return bool(known) and (worker.runtime.observed <= 0 or not self._runtime_name())
 

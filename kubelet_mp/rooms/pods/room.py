@@ -61,7 +61,8 @@ class PodsRoom(Room):
         self.recorder = record.Recorder(f"{self.settings.root_dir}/pods")
         self.lifecycle = Lifecycle(self)
         self.nodelook = NodeLook(self.env, self.post, self._node_looked)
-        self.reporting = Reporting(self.env, self.recorder, self.send, self.around.runtime_name)
+        self.reporting = Reporting(self.env, self.recorder, self.send, self.around.runtime_name,
+                                   lambda: self.around.listed is not None)
         self.facts = Facts(self.workers, self.reporting, self._strangers, self._complete)
         self._load_records()
         self.timers.every(self.settings.kubelet.sync_frequency, self._resync, jitter=0.5)

@@ -137,3 +137,18 @@ def test_without_network_only_pods_on_the_hosts_start(world: World, fake: FakeCR
     fake.set_ready(network=True)
     world.give_state()
     world.until_running(pod)
+
+
+def test_no_set_that_follows_an_admission_leaves_the_pod_out(world: World) -> None:
+    """Volumes would take it for a pod whose end they missed."""
+    pods = [api_pod(f"p{n}") for n in range(4)]
+    world.want(*pods)
+    for pod in pods:
+        world.until_running(pod)
+    admitted: set[str] = set()
+    for _, message in world.runner.link.sent:
+        if isinstance(message, m.PodAdmitted):
+            admitted.add(message.uid)
+        elif isinstance(message, m.AdmittedSet):
+            assert admitted <= message.uids
+    assert len(admitted) == len(pods)
