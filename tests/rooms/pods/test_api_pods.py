@@ -274,3 +274,17 @@ def test_a_failed_init_container(world: World, fake: FakeCRI, policy: str, reaso
     world.until_running(pod)
     assert world.container(pod, "i")["restartCount"] == 2
     assert condition(world.status(pod), "Initialized")["status"] == "True"
+
+
+def test_what_the_api_tells_of_a_pod_stands_until_the_runtime_was_listed(fake: FakeCRI, tmp_path: Path) -> None:
+    """The list of a watch cache may be older than the last write of the agent before."""
+    fake.fail("ListPodSandbox", "UNAVAILABLE", "starting", times=None)
+    told = {"phase": "Running", "conditions": [{"type": "Ready", "status": "True"}]}
+    pod = {**api_pod(), "status": told}
+    with World(fake, tmp_path, api=True) as world:
+        world.want(pod)
+        shown = world.runner.wait_for(m.PodStatus)
+        assert condition(shown.pod["status"], "Ready")["status"] == "True"
+        fake.heal()
+        world.runner.give(m.RelistDone(world.clock.monotonic(), frozenset()))
+        world.until_running(pod)
