@@ -166,8 +166,12 @@ def test_a_pod_that_is_gone_loses_everything(node: Node) -> None:
     node.tell("u")
     wait_until(lambda: not node.fake.containers and not node.fake.sandboxes, 5, "the pod to be removed")
     node.tell()
-    node.full_pass()
-    assert os.listdir(node.logs) == [] and os.listdir(node.links) == []
+
+    def clean() -> bool:
+        node.full_pass()
+        return not os.listdir(node.logs) and not os.listdir(node.links)
+
+    wait_until(clean, 5, "its logs and links to go")
 
 
 def test_nothing_goes_before_all_sources_are_ready(node: Node) -> None:
