@@ -97,5 +97,5 @@ def adopt(worker: Worker, pod: Pod, source: str) -> None:
     if source != API or not told:
         return
     worker.vouched = worker.vouched or podupdate.was_admitted(told)
-    worker.status = podupdate.adopt(worker.status, told)
+    worker.status, worker.told = podupdate.adopt(worker.status, told), dict(told)
     worker.foreign = podupdate.foreign(told)

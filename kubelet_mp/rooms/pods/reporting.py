@@ -44,7 +44,7 @@ class Reporting:
 
         Of an API pod what is known may be older than what was last written, before this agent started.
         """
-        if not worker.static and not self._listed():
+        if self._early(worker):
             return True
         known = worker.status.get("containerStatuses")
         return bool(known) and (worker.runtime.observed <= 0 or not self._runtime_name())
@@ -80,10 +80,10 @@ class Reporting:
 
     def send(self, worker: Worker) -> None:
         """Send the status if it, or what the pod waits for, is not what was sent last."""
-        if worker.orphan or not worker.pod.get("spec"):
+        if worker.orphan or not worker.pod.get("spec") or (self._early(worker) and not worker.told):
             return
         self._record(worker)
-        shown = (worker.pod, worker.status, self._terminal(worker))
+        shown = (worker.pod, self._status(worker), self._terminal(worker))
         if worker.sent == shown:
             if worker.sent_wait == worker.waiting_for:
                 return
@@ -95,8 +95,16 @@ class Reporting:
         self._send(self.message(worker))
 
     def message(self, worker: Worker) -> PodStatus:
-        pod = {**worker.pod, "status": worker.status}
+        pod = {**worker.pod, "status": self._status(worker)}
         return PodStatus(worker.uid, pod, worker.source, worker.waiting_for, worker.since, self._terminal(worker))
+
+    def _status(self, worker: Worker) -> dict[str, Any]:
+        """Before the first listing that of the API server, where there is one: the record may be older."""
+        return worker.told if self._early(worker) and worker.told else worker.status
+
+    def _early(self, worker: Worker) -> bool:
+        """An API pod of which only the record and the API server have told so far."""
+        return not worker.static and not self._listed()
 
     def _terminal(self, worker: Worker) -> bool:
         return worker.stage in (Stage.STOPPED, Stage.REMOVING) or (

@@ -41,6 +41,7 @@ class Worker:
     confirmed: a source spoke of it since this room started. present: a source still has it.
     wanted: it is to run. orphan: known from the runtime only. grace: seconds that beat the spec's.
     victims: UIDs of pods that were stopped to make room for this one. foreign: status fields of other owners.
+    told: the status as the API server last told it.
     vouched: the API server knew it as admitted when the agent started.
     holds: container → time before which it is not started again. override: (phase, reason, message).
     """
@@ -77,6 +78,7 @@ class Worker:
     victims: frozenset[str] = frozenset()
     node_look: str = ""  # "", asked, done: the look at the Node before a rejection
     foreign: dict[str, Any] = field(default_factory=dict)
+    told: dict[str, Any] = field(default_factory=dict)
     finish_told: Any = None  # the pod as in the last PodFinished
     freed: set[str] = field(default_factory=set)
     unseen: str = ""  # why the runtime could not tell its state, at the last look

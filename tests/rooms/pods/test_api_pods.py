@@ -288,3 +288,18 @@ def test_what_the_api_tells_of_a_pod_stands_until_the_runtime_was_listed(fake: F
         fake.heal()
         world.runner.give(m.RelistDone(world.clock.monotonic(), frozenset()))
         world.until_running(pod)
+
+
+def test_a_record_that_is_older_than_what_the_api_tells(fake: FakeCRI, tmp_path: Path) -> None:
+    """Killed between a status and its record, the agent must not take the status back."""
+    pod = api_pod()
+    with World(fake, tmp_path, api=True, answer=False) as world:
+        world.want(pod)
+        world.until(lambda: list((world.root / "kubelet" / "pods").glob("*/kubelet-mp.json")), "a record")
+    fake.fail("ListPodSandbox", "UNAVAILABLE", "starting", times=None)
+    told = {"phase": "Running", "conditions": [{"type": "Ready", "status": "True"}]}
+    with World(fake, tmp_path, api=True) as world:
+        world.want({**pod, "status": told})
+        world.until(lambda: world.status(pod), "a status")
+        shown = [one.pod["status"] for one in world.runner.link.of(m.PodStatus)]
+        assert all(condition(status, "Ready")["status"] == "True" for status in shown)
