@@ -19,6 +19,7 @@ from integration.bench.workload import PATIENCE, Times, manifest, names
 from integration.rig.agent import Agent
 from integration.rig.cluster import Cluster, condition
 from integration.rig.console import RigError
+from integration.rig.workloads import placed
 
 _CALLERS = 8  # at a time, who create and delete
 _LOOK = 0.05  # s between two looks at what the watch has seen
@@ -114,7 +115,7 @@ def _order(count: int, act: Callable[[str], None], seen: dict[str, float], what:
 
 
 def _create(cluster: Cluster, namespace: str, name: str) -> None:
-    cluster.request("POST", f"/api/v1/namespaces/{namespace}/pods", manifest(name), timeout=60)
+    cluster.request("POST", f"/api/v1/namespaces/{namespace}/pods", placed(manifest(name), namespace), timeout=60)
 
 
 def _delete(cluster: Cluster, namespace: str, name: str) -> None:
