@@ -92,6 +92,14 @@ class Room:
         self._posted.put(call)
         self.wake()
 
+    def fail(self, error: BaseException) -> None:
+        """Have the main thread raise what another thread ran into: the room ends by it, and is forked anew."""
+
+        def again() -> None:
+            raise error
+
+        self.post(again)
+
     def wake(self) -> None:
         try:
             os.write(self._wake_write, b"x")

@@ -87,10 +87,10 @@ class HttpRoom(Room):
         try:
             self._worker.run_here()
         except Exception as error:  # noqa: BLE001 - the edge of the thread: the main thread raises it again
-            self.post(lambda error=error: _raise(error))  # type: ignore[misc]
+            self.fail(error)
         else:
             if not self.stopping.is_set():
-                self.post(lambda: _raise(RuntimeError("the serving loop ended")))
+                self.fail(RuntimeError("the serving loop ended"))
 
     # ---- listeners ----
 
@@ -133,7 +133,3 @@ class HttpRoom(Room):
 
 def socket_path(settings: Settings) -> str:
     return os.path.join(settings.root_dir, SOCKET)
-
-
-def _raise(error: Exception) -> None:
-    raise error

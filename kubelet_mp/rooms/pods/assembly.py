@@ -12,7 +12,7 @@ from kubelet_mp.host.cri_metrics import RuntimeMetrics
 from kubelet_mp.host.poddirs import PodDirs
 from kubelet_mp.model.clock import Clock
 from kubelet_mp.model.nodeview import NodeView
-from kubelet_mp.rooms.pods.apiclient import LateApi, connect
+from kubelet_mp.rooms.lateapi import LateApi, connect
 from kubelet_mp.rooms.pods.content import PodContent
 from kubelet_mp.rooms.pods.env import Env, EventSink
 from kubelet_mp.rooms.pods.images import Images
@@ -35,7 +35,7 @@ def build(settings: Settings, clock: Clock, runtime: Any, links: str, event: Eve
 
     `api` None: that of the kubeconfig, none standalone.
     """
-    api = api or connect(settings)
+    api = api or connect(settings, "pods")
     config, metrics = settings.kubelet, PodMetrics()
     runtime = runtime or Runtime(
         config.container_runtime_endpoint, image_endpoint=config.image_service_endpoint,
@@ -50,18 +50,14 @@ def build(settings: Settings, clock: Clock, runtime: Any, links: str, event: Eve
         api, RuntimeClasses(api.get if api else None, now), content)
 
 
-def follow_services(env: Env, timers: Timers, post: Callable[[Callable[[], None]], None]) -> None:
-    """Begin to watch the services. `post`: run on the main thread, where a fault of ours ends the room.
+def follow_services(env: Env, timers: Timers, crashed: Callable[[BaseException], None]) -> None:
+    """Begin to watch the services. `crashed` gets a fault of ours in the watch.
 
     With an API server that can only be asked (a test's) there are none.
     """
     if env.content is None:
         return
     if isinstance(env.api, LateApi):
-        env.content.services.watch(env.api, timers, lambda error: post(lambda: _raise(error)))
+        env.content.services.watch(env.api, timers, crashed)
     else:
         env.content.services.take_list([])
-
-
-def _raise(error: BaseException) -> None:
-    raise error

@@ -55,7 +55,7 @@ class Env:
     event: EventSink
     metrics: PodMetrics
     node: NodeView
-    api: Any  # apiclient.LateApi, None standalone
+    api: Any  # lateapi.LateApi, None standalone
     classes: RuntimeClasses
     content: PodContent | None = None  # None standalone
 

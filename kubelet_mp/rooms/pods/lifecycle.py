@@ -44,6 +44,7 @@ class Desk(Protocol):
     def touch(self, worker: Worker) -> None: ...
     def drop_record(self, uid: str) -> Callable[[], None]: ...
     def post(self, call: Callable[[], None]) -> None: ...
+    def fail(self, error: BaseException) -> None: ...
     def new_order(self) -> int: ...
 
 
@@ -299,7 +300,7 @@ class Lifecycle:
         try:
             outcome = a_pass.run()
         except BaseException as error:  # noqa: BLE001 - handed to the main thread, which ends by it
-            self.desk.post(lambda error=error: _raise(error))  # type: ignore[misc]
+            self.desk.fail(error)
             return
         self.desk.post(lambda: self.done(worker, a_pass, outcome))
 
@@ -370,9 +371,5 @@ def _volumes_text(worker: Worker) -> str:
         return "volumes"
     names = ", ".join(volumes.pending)
     return f"volumes: {names} ({volumes.problem})" if volumes.problem else f"volumes: {names}"
-
-
-def _raise(error: BaseException) -> None:
-    raise error
 
 

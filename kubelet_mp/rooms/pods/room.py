@@ -57,7 +57,7 @@ class PodsRoom(Room):
     def start(self) -> None:
         self.env = build(self.settings, self.clock, self._given_runtime, self._links, self.pod_event,
                          self._given_api)
-        follow_services(self.env, self.timers, self.post)
+        follow_services(self.env, self.timers, self.fail)
         self.recorder = record.Recorder(f"{self.settings.root_dir}/pods")
         self.lifecycle = Lifecycle(self)
         self.nodelook = NodeLook(self.env, self.post, self._node_looked)

@@ -13,7 +13,7 @@ from kubelet_mp import log
 from kubelet_mp.errors import ApiError
 from kubelet_mp.model import podspec
 from kubelet_mp.model.servicevars import MASTER
-from kubelet_mp.rooms.pods.apiclient import LateApi
+from kubelet_mp.rooms.lateapi import LateApi
 from kubelet_mp.rooms.timers import Timers
 
 PATH = "/api/v1/services"
@@ -37,7 +37,7 @@ class Services:
         if self._closed:
             return
         try:
-            client = api.client()
+            client = api()
         except ApiError:
             timers.after(AGAIN, lambda: self.watch(api, timers, crashed))
             return

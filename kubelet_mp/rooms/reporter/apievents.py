@@ -72,7 +72,7 @@ class ApiEvents:
         try:
             self._serve()
         except Exception as error:  # noqa: BLE001 - the edge of a thread: the room has to end with it
-            self._context.post(lambda error=error: _raise(error))  # type: ignore[misc]
+            self._context.fail(error)
 
     def _serve(self) -> None:
         while (event := self._next()) is not None:
@@ -156,10 +156,6 @@ def body(event: Event, series: Series, name: str, host: str) -> dict[str, Any]:
 
 def _time(seconds: float) -> str:
     return rfc3339(int(seconds * _NS))
-
-
-def _raise(error: BaseException) -> None:
-    raise error
 
 
 class Bucket:

@@ -51,7 +51,8 @@ class NodeEvent(Protocol):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DutyContext:
-    """`timers` are of the main thread; `post` has the main thread run a call soon; `send`, `post`, `log`, `api`
+    """`timers` are of the main thread; `post` has the main thread run a call soon, `fail`
+    has it raise what a thread ran into; `send`, `post`, `log`, `api`
     and the events may be used from any thread.
 
     api: the client of the API server, made by the first call that succeeds; raises ApiError while there are no
@@ -63,6 +64,7 @@ class DutyContext:
     send: Send
     timers: Timers
     post: Callable[[Callable[[], None]], None]
+    fail: Callable[[BaseException], None]
     log: Logger
     api: Callable[[], Api]
     pod_event: PodEvent

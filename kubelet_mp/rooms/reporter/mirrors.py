@@ -75,7 +75,7 @@ class Mirrors:
         self._listed = False
         self._node: dict[str, Any] | None = None
         self._told: dict[str, str] = {}
-        self._keyed = Keyed("mirror-pods", THREADS, self._sync, failed=self._failed, crashed=self._crashed)
+        self._keyed = Keyed("mirror-pods", THREADS, self._sync, failed=self._failed, crashed=context.fail)
 
     def start(self) -> None:
         """Threads start with the first static pod."""
@@ -183,12 +183,6 @@ class Mirrors:
         if again >= SAID_FROM and self._told.get(name) != error.message:
             self._told[name] = error.message
             self._context.log.warning("cannot bring a mirror pod up to date", pod=name, err=error.message)
-
-    def _crashed(self, error: Exception) -> None:
-        def fail() -> None:
-            raise error
-
-        self._context.post(fail)
 
 
 def _delete(api: Api, mirror: Pod) -> None:

@@ -66,7 +66,7 @@ class PodStatuses:
         self._view = ApiView()
         self._doubtful: set[str] = set()
         self._troubled: set[str] = set()
-        self._keyed = Keyed("pod-status", THREADS, self._sync, failed=self._failed, crashed=self._crashed)
+        self._keyed = Keyed("pod-status", THREADS, self._sync, failed=self._failed, crashed=context.fail)
         self._handlers: Mapping[type[m.Message], Callable[[Any], None]] = {
             m.PodStatus: self._on_status, m.PodFinished: self._on_finished, m.DesiredPod: self._on_told,
             m.DesiredSet: self._on_set, m.MirrorPod: self._on_mirror,
@@ -239,9 +239,3 @@ class PodStatuses:
         if new and entry is not None:
             self._context.log.warning("cannot write the status of a pod; it is tried until it succeeds",
                                       pod=f"{entry.namespace}/{entry.name}", err=error.message)
-
-    def _crashed(self, error: Exception) -> None:
-        def fail() -> None:
-            raise error
-
-        self._context.post(fail)

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from kubelet_mp.model import clock
 from kubelet_mp.rooms.base import Room, RoomContext
+from kubelet_mp.rooms.lateapi import LateApi, client_for
 from kubelet_mp.rooms.reporter.duties import duties
-from kubelet_mp.rooms.reporter.duty import Duty, DutyContext, MakeDuty
-from kubelet_mp.rooms.reporter.lateapi import LateApi, Make, connect
+from kubelet_mp.rooms.reporter.duty import Api, Duty, DutyContext, MakeDuty
 from kubelet_mp.wire.messages import Event, Message, NodeObject
 
 
@@ -19,12 +19,13 @@ class ReporterRoom(Room):
     name = "reporter"
 
     def __init__(
-        self, context: RoomContext, make: Sequence[MakeDuty] | None = None, make_api: Make | None = None
+        self, context: RoomContext, make: Sequence[MakeDuty] | None = None, make_api: Callable[[], Api] | None = None
     ) -> None:
         super().__init__(context)
         given = DutyContext(
             settings=self.settings, send=self.tell, timers=self.timers, post=self.post, log=self.log,
-            api=LateApi(make_api or (lambda: connect(self.settings))), pod_event=self.pod_event,
+            fail=self.fail,
+            api=LateApi(make_api or (lambda: client_for(self.settings, self.name))), pod_event=self.pod_event,
             node_event=self.node_event)
         self.duties: list[Duty] = [one(given) for one in (duties(self.settings) if make is None else make)]
 

@@ -23,14 +23,14 @@ class ApiFeed:
 
     def __init__(
         self, api: KubeApi, node: str, pods: ApiPods, post: Callable[[Callable[[], None]], None],
-        changed: Callable[[], None],
+        changed: Callable[[], None], crashed: Callable[[BaseException], None],
     ) -> None:
         self._api, self._pods, self._post, self._changed = api, pods, post, changed
         self._lock = threading.Lock()
         self._waiting: dict[str, Apply] = {}
         self._watch = ListWatch(
             api, PATH, params=selector(node), on_list=self._on_list, on_event=self._on_event,
-            on_problem=self._on_problem, name="pods", on_crash=self._on_crash)
+            on_problem=self._on_problem, name="pods", on_crash=crashed)
 
     def start(self) -> None:
         self._watch.start()
@@ -49,12 +49,6 @@ class ApiFeed:
 
     def _on_problem(self, text: str) -> None:
         self._put("problem", lambda pods: setattr(pods, "problem", text))
-
-    def _on_crash(self, error: BaseException) -> None:
-        def fail() -> None:
-            raise error
-
-        self._post(fail)
 
     def _put(self, key: str, apply: Apply, *, alone: bool = False) -> None:
         with self._lock:

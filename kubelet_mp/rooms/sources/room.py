@@ -128,7 +128,8 @@ class SourcesRoom(Room):
             self.log.v(4).info("the pods of the API server are not watched yet", err=str(error))
             self.timers.after(CREDENTIALS_PERIOD, self._watch_api)
             return
-        self._api_feed = ApiFeed(api, self.settings.node_name, self._api_pods, self.post, self._api_changed)
+        self._api_feed = ApiFeed(api, self.settings.node_name, self._api_pods, self.post, self._api_changed,
+                                 self.fail)
         self._api_feed.start()
 
     def _api_changed(self) -> None:

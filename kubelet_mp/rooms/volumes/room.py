@@ -54,7 +54,7 @@ class VolumesRoom(Room):
         self._share = share_root
         self._dirs = Dirs(os.path.abspath(context.settings.root_dir))
         self._cgroups = cgroups
-        self._content = connect(self.settings, self._object_changed, lambda error: self.post(lambda: _raise(error)))
+        self._content = connect(self.settings, self._object_changed, self.fail)
         self._setups = SetUps(self._dirs, self.timers, tell=self.send, fail=self._failed, post=self.post,
                               ended=self._ended, content=self._content)
         self._takedowns = TakeDowns(self._dirs, self.timers, freed=self._freed, post=self.post,
@@ -211,5 +211,3 @@ class VolumesRoom(Room):
         return orphans.runs(self._cgroups, uid, self._facts.driver, self.settings.kubelet.cgroup_root)
 
 
-def _raise(error: BaseException) -> None:
-    raise error

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from kubelet_mp.errors import ApiError, ContainerConfigError
-from kubelet_mp.rooms.pods.apiclient import LateApi
+from kubelet_mp.rooms.lateapi import LateApi
 from kubelet_mp.rooms.pods.content import PodContent
 from kubelet_mp.rooms.pods.services import Services
 from kubelet_mp.rooms.timers import Timers

@@ -72,7 +72,7 @@ HAPPENINGS = st.lists(st.tuples(
 def test_what_is_taken_in_late_and_in_one_go_comes_to_the_same(happenings, turns):
     """`turns`: after which happenings the main thread had time."""
     posted, pods, truth = [], ApiPods(FakeClock()), {}
-    feed = ApiFeed(FakeApi().kube(), "n", pods, posted.append, lambda: None)
+    feed = ApiFeed(FakeApi().kube(), "n", pods, posted.append, lambda: None, posted.append)
     for at, (kind, name, number) in enumerate(happenings):
         if kind == "LIST":
             truth = {f"uid-{name}": number}

@@ -58,7 +58,7 @@ class Certificates:
 
         turner = Turner(
             f"{name} certificate", turn_and_tell, self._context.log, failed=lambda: self._figures.failed(figure),
-            crashed=lambda error: self._context.post(lambda: _raise(error)), retry=self._retry)
+            crashed=self._context.fail, retry=self._retry)
         self._turners.append(turner)
         return turner
 
@@ -83,7 +83,3 @@ class Certificates:
 
     def _send_metrics(self) -> None:
         self._context.send(Metrics("certificates", self._figures.text(self._context.time.wall_time())))
-
-
-def _raise(error: BaseException) -> None:
-    raise error

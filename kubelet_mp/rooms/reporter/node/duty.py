@@ -34,9 +34,9 @@ class NodeKeeper:
         self._lock = threading.Lock()
         self._node: Node | None = None
         self._watch: Any = None
-        self._lease = LeaseKeeper(context, self._crashed)
+        self._lease = LeaseKeeper(context, context.fail)
         self._worker = StatusWorker(
-            context, host(), took=self._take, connected=self._start_watch, crashed=self._crashed,
+            context, host(), took=self._take, connected=self._start_watch, crashed=context.fail,
             patience=patience)
 
     # ---- on the main thread ----
@@ -110,13 +110,7 @@ class NodeKeeper:
             self._context.log.warning("cannot watch the Node; trying on", node=self._name, err=text)
 
     def _watch_crashed(self, error: BaseException) -> None:
-        self._crashed(error)
-
-    def _crashed(self, error: BaseException) -> None:
-        def fail() -> None:
-            raise error
-
-        self._context.post(fail)
+        self._context.fail(error)
 
 
 def _newer(node: Node, known: Node) -> bool:

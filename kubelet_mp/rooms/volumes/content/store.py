@@ -2,45 +2,18 @@
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Callable, Mapping
 from typing import Any
 
 from kubelet_mp.config import Settings
-from kubelet_mp.errors import ApiError, KubeletError
 from kubelet_mp.model import clock
+from kubelet_mp.rooms.lateapi import connect as connect_late
 from kubelet_mp.rooms.volumes.content.fetched import DEFAULT_TTL, Fetched, ttl_of
 from kubelet_mp.rooms.volumes.content.keys import Json, Key, Objects
 from kubelet_mp.rooms.volumes.content.tokens import TokenKey, Tokens
 from kubelet_mp.rooms.volumes.content.watched import MakeWatch, Watch, Watched
 
 Crash = Callable[[BaseException], None]
-
-
-class Late:
-    """A client that is made when it is first needed: there may be no credentials yet. Thread-safe."""
-
-    def __init__(self, make: Callable[[], Any]) -> None:
-        self._make, self._lock = make, threading.Lock()
-        self._made: Any = None
-
-    def __call__(self) -> Any:
-        """Raises ApiError while it cannot be made."""
-        with self._lock:
-            if self._made is None:
-                try:
-                    self._made = self._make()
-                except ApiError:
-                    raise
-                except KubeletError as error:
-                    raise ApiError(f"no client of the API server: {error.message}", error.fix) from error
-            return self._made
-
-    def close(self) -> None:
-        with self._lock:
-            made, self._made = self._made, None
-        if made is not None:
-            made.close()
 
 
 class ApiContent:
@@ -96,17 +69,11 @@ def build(strategy: str, client: Callable[[], Any], watch: MakeWatch, changed: C
 
 def connect(settings: Settings, changed: Callable[[Key], None], crashed: Crash) -> ApiContent | None:
     """None standalone, where the client library is not even imported. `crashed` gets a fault of ours in a watch."""
-    if settings.standalone:
+    client = connect_late(settings, "volumes")
+    if client is None:
         return None
-    client = Late(lambda: _client(settings))
     strategy = settings.kubelet.config_map_and_secret_change_detection_strategy
     return build(strategy, client, _watching(client, crashed), changed)
-
-
-def _client(settings: Settings) -> Any:
-    from kubelet_mp.host.kubeapi import api_for
-
-    return api_for(settings, "volumes")
 
 
 def _watching(client: Callable[[], Any], crashed: Crash) -> MakeWatch:

@@ -6,7 +6,7 @@ import pytest
 
 from kubelet_mp.config import Settings
 from kubelet_mp.errors import ApiError, ConfigError
-from kubelet_mp.rooms.pods.apiclient import LateApi, connect
+from kubelet_mp.rooms.lateapi import LateApi, connect
 
 
 class Client:
@@ -31,5 +31,5 @@ def test_it_is_made_once_there_are_credentials() -> None:
 
 
 def test_standalone_there_is_none() -> None:
-    assert connect(Settings(node_name="n")) is None
-    assert connect(Settings(node_name="n", bootstrap_kubeconfig="/nonexistent")) is not None
+    assert connect(Settings(node_name="n"), "pods") is None
+    assert connect(Settings(node_name="n", bootstrap_kubeconfig="/nonexistent"), "pods") is not None
