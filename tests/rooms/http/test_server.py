@@ -59,7 +59,6 @@ def test_pods_are_a_pod_list_on_both_ports(server: Server) -> None:
         (FULL, "POST", "/exec/a/b/c", 400, "you must specify at least 1 of stdin, stdout, stderr\n"),
         (FULL, "POST", "/exec/a/b/c?output=1", 404, "pod does not exist\n"),
         (FULL, "POST", "/portForward/a/b?port=70000", 400, 'invalid port "70000": it must be from 1 to 65535\n'),
-        (FULL, "GET", "/run/a/b/c", 405, "405: Method Not Allowed"),
         (FULL, "GET", "/stats/summary", 501, "/stats/summary is not implemented by kubelet-mp yet\n"),
         (READ_ONLY, "GET", "/containerLogs/a/b/c", 405, "Debug endpoints are disabled.\n"),
         (READ_ONLY, "POST", "/exec/a/b/c", 405, "Debug endpoints are disabled.\n"),
