@@ -13,14 +13,16 @@ from flask import Flask, Response, request
 
 from kubelet_mp import log
 from kubelet_mp.rooms.http.auth import Gate, attributes, forbidden_text
+from kubelet_mp.rooms.http.streamviews import StreamViews
 from kubelet_mp.rooms.http.views import LocalViews, Views
 
 PLAIN = "text/plain; charset=utf-8"
 ANY = ("GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS")
-RESTFUL = ("pods", "runningpods", "containerLogs")  # prefixes that have routes below them
+# prefixes that have routes below them
+RESTFUL = ("pods", "runningpods", "containerLogs", "run", "exec", "attach", "portForward")
 DEBUG_ONLY = ("run", "exec", "attach", "portForward", "containerLogs", "runningpods", "debug/pprof", "logs")
 READ_MISSING = ("stats", "metrics/cadvisor", "metrics/resource", "metrics/probes", "metrics/slis")
-MISSING = ("run", "exec", "attach", "portForward", "checkpoint", "logs", "debug", "statusz", "flagz", *READ_MISSING)
+MISSING = ("checkpoint", "logs", "debug", "statusz", "flagz", *READ_MISSING)
 _log = log.get("http")
 View = Callable[..., Response]
 
@@ -86,7 +88,7 @@ def _failed(error: Exception) -> Response:
     return text("Internal Server Error\n", 500)
 
 
-def full_app(views: Views, gate: Gate, debugging: bool) -> Flask:
+def full_app(views: Views, streams: StreamViews, gate: Gate, debugging: bool) -> Flask:
     """10250. debugging: enableDebuggingHandlers."""
     site = Site(RESTFUL, (), MISSING) if debugging else Site(("pods",), DEBUG_ONLY, READ_MISSING)
     app = new_app("kubelet", site)
@@ -94,6 +96,7 @@ def full_app(views: Views, gate: Gate, debugging: bool) -> Flask:
     _group_a(app, views)
     if debugging:
         _group_b(app, views)
+        _streams(app, streams)
     return app
 
 
@@ -138,6 +141,18 @@ def _group_b(app: Flask, views: Views) -> None:
                           ("/containerLogs/<namespace>//<container>", "podID"),
                           ("/containerLogs/<namespace>/<pod>//", "containerName")):
         add(app, path, lambda missing=missing, **_: text(f'{{"message": "Missing {missing}."}}', 400))
+
+
+def _streams(app: Flask, views: StreamViews) -> None:
+    container = "/<namespace>/<pod>/<container>"
+    with_uid = "/<namespace>/<pod>/<uid>/<container>"
+    for name, view in (("exec", views.exec), ("attach", views.attach)):
+        for path in (container, with_uid):
+            add(app, f"/{name}{path}", only(view, "GET", "POST"))
+    for path in ("/<namespace>/<pod>", "/<namespace>/<pod>/<uid>"):
+        add(app, f"/portForward{path}", only(views.port_forward, "GET", "POST"))
+    for path in (container, with_uid):
+        add(app, f"/run{path}", only(views.run, "POST"))
 
 
 def _guard(gate: Gate, site: Site) -> Response | None:

@@ -19,9 +19,12 @@ from kubelet_mp.rooms.http.auth import Gate
 from kubelet_mp.rooms.http.listeners import open_tcp, open_unix, source_addresses
 from kubelet_mp.rooms.http.metrics import HttpMetrics
 from kubelet_mp.rooms.http.podlogs import PodLogs
+from kubelet_mp.rooms.http.pump import Pump
 from kubelet_mp.rooms.http.runtimeview import RuntimeView
 from kubelet_mp.rooms.http.serving import tls_files
 from kubelet_mp.rooms.http.state import State
+from kubelet_mp.rooms.http.streams import PodStreams
+from kubelet_mp.rooms.http.streamviews import StreamViews
 from kubelet_mp.rooms.http.tls import TlsContexts
 from kubelet_mp.rooms.http.views import LocalViews, Views
 from kubelet_mp.rooms.http.worker import LOOP_NAME, STOP_GRACE, Listener, Worker
@@ -60,7 +63,9 @@ class HttpRoom(Room):
         asked = RuntimeView(self._runtime)
         logs = PodLogs(self.state, asked.locate, self._stop_fd)
         views = Views(self.settings, self.state, logs, self.metrics, asked.running, self.context.parent)
-        self._worker = Worker(self._listeners(views))
+        pump = Pump(self.fail)
+        streams = StreamViews(PodStreams(self.state, self._runtime, self.stopping), pump)
+        self._worker = Worker(self._listeners(views, streams), pump)
         self._thread = threading.Thread(target=self._serve_http, name=LOOP_NAME, daemon=True)
         self._thread.start()
         self.serving = True
@@ -94,11 +99,11 @@ class HttpRoom(Room):
 
     # ---- listeners ----
 
-    def _listeners(self, views: Views) -> list[Listener]:
+    def _listeners(self, views: Views, streams: StreamViews) -> list[Listener]:
         kubelet = self.settings.kubelet
         found = [self._local(views)]
         if kubelet.enable_server and kubelet.port >= 0:
-            found.append(self._full(views))
+            found.append(self._full(views, streams))
         if kubelet.read_only_port > 0:
             app = self.metrics.wrap(apps.read_only_app(views).wsgi_app, "readonly")
             found.append(Listener(self._open("readOnlyPort", kubelet.address, kubelet.read_only_port), app))
@@ -111,11 +116,11 @@ class HttpRoom(Room):
         app = apps.local_app(views, LocalViews(self.settings, self.state))
         return Listener(open_unix(socket_path(self.settings)), app.wsgi_app)
 
-    def _full(self, views: Views) -> Listener:
+    def _full(self, views: Views, streams: StreamViews) -> Listener:
         kubelet = self.settings.kubelet
         gate = Gate(kubelet)
         tls = TlsContexts(tls_files(self.settings, self._own_addresses), kubelet)
-        app = apps.full_app(views, gate, kubelet.enable_debugging_handlers)
+        app = apps.full_app(views, streams, gate, kubelet.enable_debugging_handlers)
         sock = self._open("port", kubelet.address, kubelet.port)
         return Listener(sock, self.metrics.wrap(app.wsgi_app, "readwrite"), tls.current)
 

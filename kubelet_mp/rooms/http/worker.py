@@ -22,6 +22,8 @@ from gunicorn.workers.gthread import TConn, ThreadWorker
 
 from kubelet_mp import log
 from kubelet_mp.model import clock
+from kubelet_mp.rooms.http import upgrade
+from kubelet_mp.rooms.http.pump import Pump
 from kubelet_mp.rooms.http.tls import NoCertificate
 
 THREADS = 64
@@ -30,9 +32,14 @@ IDLE = 90  # s that a kept-alive connection may be silent
 READ_TIMEOUT = 30.0  # s for a handshake, and between two pieces of a request
 WRITE_TIMEOUT = 4 * 3600.0  # s that a client may stop reading an answer
 STOP_GRACE = 1  # s for answers on their way when the room stops
+UPGRADE = "kubelet_mp.upgrade"  # in a request's environ: the URL through to which its connection is to be handed
 _TLS_HANDSHAKE = 0x16
 _INTERNAL_ERROR = b"\x15\x03\x01\x00\x02\x02\x50"  # a fatal alert of TLS
 _PLAIN_ON_TLS = b"HTTP/1.0 400 Bad Request\r\n\r\nClient sent an HTTP request to an HTTPS server.\n"
+
+class _Upgraded(Exception):
+    """The application wants the connection handed over instead of an answer."""
+
 
 WSGI = Callable[[dict[str, Any], Callable[..., Any]], Iterable[bytes]]
 
@@ -55,6 +62,7 @@ class Connection(TConn):
     def __init__(self, cfg: Config, sock: socket.socket, client: Any, listener: Listener) -> None:
         super().__init__(cfg, sock, client, listener.sock.getsockname())
         self.listener = listener
+        self.taken = False  # by the pump, which closes it
 
     def init(self) -> None:
         """Called by the serving thread before each request."""
@@ -128,16 +136,22 @@ def _text(message: str, args: tuple[Any, ...]) -> str:
 class Worker(ThreadWorker):
     """`run_here` serves until `stop`; `beat_at` is the monotonic time of the loop's last turn."""
 
-    def __init__(self, listeners: Sequence[Listener]) -> None:
+    def __init__(self, listeners: Sequence[Listener], pump: Pump) -> None:
         self._listeners = {listener.sock.fileno(): listener for listener in listeners}
         self._connections: set[Connection] = set()
         self._local = threading.local()
+        self._pump = pump
         self.beat_at = clock.monotonic()
         self._done = threading.Event()
         super().__init__(0, os.getppid(), [listener.sock for listener in listeners], self, 0, _CONFIG, Log())
 
     def wsgi_app(self, environ: dict[str, Any], start_response: Callable[..., Any]) -> Iterable[bytes]:
-        return self._local.app(environ, start_response)
+        answer = self._local.app(environ, start_response)
+        if UPGRADE in environ:
+            if hasattr(answer, "close"):
+                answer.close()
+            raise _Upgraded(environ[UPGRADE])
+        return answer
 
     def load_wsgi(self) -> None:
         self.wsgi = self.wsgi_app
@@ -167,11 +181,24 @@ class Worker(ThreadWorker):
         """One parsed request: from here on the client may take its time."""
         conn.sock.settimeout(WRITE_TIMEOUT)
         self._local.app = conn.listener.app
-        return super().handle_request(req, conn)
+        try:
+            return super().handle_request(req, conn)
+        except _Upgraded as wanted:
+            self._hand_over(req, conn, str(wanted))
+            return False
+
+    def _hand_over(self, req: Any, conn: Connection, url: str) -> None:
+        request = upgrade.Request(req.method, req.headers, conn.parser.unreader.take_buffered())
+        address = conn.client[0] if isinstance(conn.client, tuple) else ""
+        conn.sock.settimeout(upgrade.DIAL_TIMEOUT)
+        conn.taken = upgrade.hand_over(conn.sock, address, request, url, self._pump)
 
     def finish_request(self, conn: Connection, fs: Any) -> None:
-        super().finish_request(conn, fs)
-        if conn.sock.fileno() < 0:
+        if conn.taken:
+            self.nr_conns -= 1
+        else:
+            super().finish_request(conn, fs)
+        if conn.taken or conn.sock.fileno() < 0:
             self._connections.discard(conn)
 
     def murder_keepalived(self, force: bool = False) -> None:
@@ -201,6 +228,7 @@ class Worker(ThreadWorker):
         if not self.booted:
             self.alive = False
             return
+        self._pump.stop()
         self.handle_exit(0, None)
         self._done.wait(seconds)
         for connection in list(self._connections):
