@@ -12,7 +12,7 @@ from typing import Any
 
 from kubelet_mp.model.clock import rfc3339
 from kubelet_mp.model.phase import kind
-from kubelet_mp.model.podspec import Pod, init_containers, regular_containers
+from kubelet_mp.model.podspec import Pod, ephemeral_containers, init_containers, regular_containers
 from kubelet_mp.model.restartpolicy import is_sidecar, restarts_after
 from kubelet_mp.model.runtime import Container, PodRuntime, State
 
@@ -62,6 +62,27 @@ def container_statuses(pod: Pod, runtime: PodRuntime, inputs: StatusInputs) -> t
     return init, sorted(regular, key=lambda status: str(status["name"]))
 
 
+def ephemeral_statuses(pod: Pod, runtime: PodRuntime, inputs: StatusInputs) -> list[Status]:
+    """Those of ephemeral containers by name: they are never ready, and count for nothing of the pod."""
+    found = [_ephemeral(pod, c, runtime, inputs) for c in ephemeral_containers(pod)]
+    return sorted(found, key=lambda status: str(status["name"]))
+
+
+def _ephemeral(pod: Pod, container: Mapping[str, Any], runtime: PodRuntime, inputs: StatusInputs) -> Status:
+    name = container["name"]
+    instances, old = runtime.instances(name)[:1], _known(inputs, "ephemeralContainerStatuses", name)
+    if instances:
+        status = _from_runtime(container, instances[0], old, inputs)
+    else:
+        status = _from_memory(pod, container, old, runtime, inputs, init=False)
+        reason = inputs.reasons.get(name)
+        if reason is not None and kind(status) == "waiting" and not inputs.deleting:
+            status["state"] = _waiting(reason)
+    status["ready"] = False
+    _describe(container, status)
+    return status
+
+
 def _one(pod: Pod, container: Mapping[str, Any], runtime: PodRuntime, inputs: StatusInputs, *, init: bool) -> Status:
     name = container["name"]
     instances = runtime.instances(name)[:2]
@@ -78,7 +99,10 @@ def _one(pod: Pod, container: Mapping[str, Any], runtime: PodRuntime, inputs: St
 
 
 def _previous(inputs: StatusInputs, name: str, init: bool) -> Mapping[str, Any] | None:
-    key = "initContainerStatuses" if init else "containerStatuses"
+    return _known(inputs, "initContainerStatuses" if init else "containerStatuses", name)
+
+
+def _known(inputs: StatusInputs, key: str, name: str) -> Mapping[str, Any] | None:
     return next((s for s in inputs.previous.get(key) or () if s.get("name") == name), None)
 
 
@@ -189,7 +213,11 @@ def _apply_reason(
         if not restarts_after(pod, container, ended["exitCode"] or (LOST_EXIT if failed_init else 0), init=init):
             return
         status["lastState"] = {"terminated": ended}
-    status["state"] = {"waiting": {"reason": reason[0], **({"message": reason[1]} if reason[1] else {})}}
+    status["state"] = _waiting(reason)
+
+
+def _waiting(reason: tuple[str, str]) -> Status:
+    return {"waiting": {"reason": reason[0], **({"message": reason[1]} if reason[1] else {})}}
 
 
 def _verdicts(

@@ -6,7 +6,14 @@ from collections.abc import Mapping
 from typing import Any
 
 from kubelet_mp.model.conditions import conditions, stamp
-from kubelet_mp.model.containerstatus import LOST_EXIT, LOST_STOPPING, UNKNOWN, StatusInputs, container_statuses
+from kubelet_mp.model.containerstatus import (
+    LOST_EXIT,
+    LOST_STOPPING,
+    UNKNOWN,
+    StatusInputs,
+    container_statuses,
+    ephemeral_statuses,
+)
 from kubelet_mp.model.phase import TERMINAL, kind, last_exit, phase
 from kubelet_mp.model.podspec import Pod, host_network, metadata
 from kubelet_mp.model.qos import qos_class
@@ -35,9 +42,12 @@ def compute_status(pod: Pod, runtime: PodRuntime, inputs: StatusInputs) -> Statu
         status["initContainerStatuses"] = init
     if regular:
         status["containerStatuses"] = regular
+    ephemeral = ephemeral_statuses(pod, runtime, inputs)
+    if ephemeral:
+        status["ephemeralContainerStatuses"] = ephemeral
     if metadata(pod).get("generation"):
         status["observedGeneration"] = metadata(pod)["generation"]
-    _cut_messages(init + regular)
+    _cut_messages(init + regular + ephemeral)
     return status
 
 
@@ -102,6 +112,8 @@ def finish_status(pod: Pod, status: Status, now: str) -> Status:
         done["initContainerStatuses"] = init
     if regular:
         done["containerStatuses"] = regular
+    if status.get("ephemeralContainerStatuses"):
+        done["ephemeralContainerStatuses"] = [_cut_short(dict(s)) for s in status["ephemeralContainerStatuses"]]
     if done.get("phase") not in TERMINAL:
         codes = [last_exit(s) for s in regular]
         done["phase"] = "Succeeded" if codes and all(code == 0 for code in codes) else "Failed"
@@ -110,6 +122,11 @@ def finish_status(pod: Pod, status: Status, now: str) -> Status:
     kept = {c["type"]: c for c in stamp(pod, over, status.get("conditions") or [], now)}
     done["conditions"] = [kept[c["type"]] for c in status.get("conditions") or ()] or list(kept.values())
     return done
+
+
+def _cut_short(status: Status) -> Status:
+    """An ephemeral container that ran; one that never started stays as it is."""
+    return _ended(status) if kind(status) == "running" else status
 
 
 def _ended(status: Status) -> Status:

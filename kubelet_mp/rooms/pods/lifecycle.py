@@ -187,14 +187,14 @@ class Lifecycle:
 
     def _what_is_ready(self, worker: Worker, actions: PodActions, now: float) -> PodActions:
         """Without the starts, as long as cgroup, volumes or network are not there."""
-        if not (actions.create_sandbox or actions.init or actions.containers):
+        if not (actions.create_sandbox or actions.starts):
             return actions
         kind, missing = self._missing(worker, actions)
         if not kind:
             return actions
         worker.wait(kind, missing, now)
         kill_pod = actions.kill_pod and not actions.create_sandbox
-        return replace(actions, kill_pod=kill_pod, create_sandbox=False, init=(), containers=())
+        return replace(actions, kill_pod=kill_pod, create_sandbox=False, ephemeral=(), init=(), containers=())
 
     def _missing(self, worker: Worker, actions: PodActions) -> tuple[str, str]:
         if self.desk.node_problem():

@@ -162,7 +162,7 @@ class Worker:
 
     def known_status(self, name: str) -> dict[str, Any] | None:
         """The last status of a container that ever ran."""
-        for kind in ("initContainerStatuses", "containerStatuses"):
+        for kind in ("initContainerStatuses", "containerStatuses", "ephemeralContainerStatuses"):
             for status in self.status.get(kind) or ():
                 if status.get("name") == name and (status.get("containerID") or status.get("lastState")):
                     return dict(status)
