@@ -6,7 +6,7 @@ terminated status; one that is due to be started again and could not be is *wait
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -38,6 +38,7 @@ class StatusInputs:
     node_ips: used by pods on the host network. with_api: hostIP is shown only then.
     override: (phase, reason, message) of a rejected, evicted or expired pod, None otherwise.
     terminal: nothing of the pod will be started again. deleting: it is being stopped.
+    resize: conditions of an in-place resize. lagging: resources of what has not got those of its spec yet.
     now: RFC 3339 seconds. runtime_name: the scheme of container ids.
     """
 
@@ -52,6 +53,8 @@ class StatusInputs:
     override: tuple[str, str, str] | None = None
     terminal: bool = False
     deleting: bool = False
+    resize: Sequence[Mapping[str, Any]] = ()
+    lagging: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     runtime_name: str = "containerd"
 
 
@@ -79,7 +82,7 @@ def _ephemeral(pod: Pod, container: Mapping[str, Any], runtime: PodRuntime, inpu
         if reason is not None and kind(status) == "waiting" and not inputs.deleting:
             status["state"] = _waiting(reason)
     status["ready"] = False
-    _describe(container, status)
+    _describe(container, status, inputs.lagging)
     return status
 
 
@@ -94,7 +97,7 @@ def _one(pod: Pod, container: Mapping[str, Any], runtime: PodRuntime, inputs: St
         status = _from_memory(pod, container, old, runtime, inputs, init)
     _apply_reason(pod, container, status, inputs, init)
     _judge(container, status, _verdicts(container, status, instances, old, inputs), init)
-    _describe(container, status)
+    _describe(container, status, inputs.lagging)
     return status
 
 
@@ -246,15 +249,15 @@ def _judge(container: Mapping[str, Any], status: Status, verdicts: tuple[bool, b
         status["ready"] = status["started"] and verdicts[1]
 
 
-def _describe(container: Mapping[str, Any], status: Status) -> None:
-    """Resources and mounts of a running container."""
+def _describe(container: Mapping[str, Any], status: Status, lagging: Mapping[str, Mapping[str, Any]]) -> None:
+    """Resources and mounts of a running container: those that it has, and the requests that it was given."""
     if kind(status) != "running":
         return
-    resources = container.get("resources") or {}
-    shown = {k: resources[k] for k in ("limits", "requests") if resources.get(k)}
-    status["resources"] = shown
-    if shown.get("requests"):
-        status["allocatedResources"] = shown["requests"]
+    given = container.get("resources") or {}
+    has = lagging.get(container["name"], given)
+    status["resources"] = {k: has[k] for k in ("limits", "requests") if has.get(k)}
+    if given.get("requests"):
+        status["allocatedResources"] = given["requests"]
     mounts = [_mount(mount) for mount in container.get("volumeMounts") or ()]
     if mounts:
         status["volumeMounts"] = mounts

@@ -15,8 +15,9 @@ from kubelet_mp.model.containerstatus import (
     ephemeral_statuses,
 )
 from kubelet_mp.model.phase import TERMINAL, kind, last_exit, phase
-from kubelet_mp.model.podspec import Pod, host_network, metadata
+from kubelet_mp.model.podspec import Pod, host_network, metadata, spec
 from kubelet_mp.model.qos import qos_class
+from kubelet_mp.model.resize import POD
 from kubelet_mp.model.runtime import PodRuntime
 
 Status = dict[str, Any]
@@ -34,7 +35,7 @@ def compute_status(pod: Pod, runtime: PodRuntime, inputs: StatusInputs) -> Statu
     previous_conditions = inputs.previous.get("conditions") or []
     status["conditions"] = conditions(
         pod, status["phase"], by_name if regular else {}, sandbox_problem=inputs.sandbox_problem,
-        previous=previous_conditions, now=inputs.now)
+        previous=previous_conditions, now=inputs.now, passing=inputs.resize)
     _addresses(pod, status, runtime, inputs)
     status["startTime"] = inputs.previous.get("startTime") or inputs.now
     status["qosClass"] = qos_class(pod)
@@ -42,6 +43,7 @@ def compute_status(pod: Pod, runtime: PodRuntime, inputs: StatusInputs) -> Statu
         status["initContainerStatuses"] = init
     if regular:
         status["containerStatuses"] = regular
+    _whole_resources(pod, status, inputs)
     ephemeral = ephemeral_statuses(pod, runtime, inputs)
     if ephemeral:
         status["ephemeralContainerStatuses"] = ephemeral
@@ -49,6 +51,15 @@ def compute_status(pod: Pod, runtime: PodRuntime, inputs: StatusInputs) -> Statu
         status["observedGeneration"] = metadata(pod)["generation"]
     _cut_messages(init + regular + ephemeral)
     return status
+
+
+def _whole_resources(pod: Pod, status: Status, inputs: StatusInputs) -> None:
+    """Of a pod with resources of its own: what it was given, and what it has."""
+    given = spec(pod).get("resources")
+    if given:
+        status["resources"] = dict(inputs.lagging.get(POD, given))
+        if given.get("requests"):
+            status["allocatedResources"] = given["requests"]
 
 
 def _phase(pod: Pod, statuses: Mapping[str, Status], inputs: StatusInputs) -> str:
@@ -130,11 +141,13 @@ def _cut_short(status: Status) -> Status:
 
 
 def _ended(status: Status) -> Status:
+    """One that has not ended by itself; of others nothing changes: a completed init container stays ready."""
     if kind(status) != "terminated":
         lost = {"exitCode": LOST_EXIT, "reason": UNKNOWN, "message": LOST_STOPPING, "startedAt": None,
                 "finishedAt": None}
-        status["state"] = {"terminated": lost}
-    status["ready"] = status["started"] = False
+        status |= {"state": {"terminated": lost}, "ready": False}
+        if "started" in status:
+            status["started"] = False
     return status
 
 

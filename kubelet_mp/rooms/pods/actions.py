@@ -216,6 +216,8 @@ def _running_verdict(pod: Spec, container: Spec, last: Container, verdict: Verdi
         if container.get(f"{kind}Probe") and verdict(last, kind) == "failure":
             text = f"Container {name} failed {kind} probe" + (", will be restarted" if again else "")
             return Kill(last, container, text, kind), again
+    if verdict(last, "resize") == "failure":
+        return Kill(last, container, f"Container {name} resize requires restart"), True
     return None, False
 
 
