@@ -10,14 +10,17 @@ from kubelet_mp.model.podspec import Pod, init_containers, metadata, regular_con
 from kubelet_mp.model.restartpolicy import is_sidecar
 
 Condition = dict[str, Any]
+PASSING = ("PodResizePending", "PodResizeInProgress")
 OWNED = ("PodReadyToStartContainers", "Initialized", "Ready", "ContainersReady", "PodScheduled", "DisruptionTarget")
 
 
 def conditions(
-    pod: Pod, phase: str, statuses: Statuses, *, sandbox_problem: str, previous: Sequence[Mapping[str, Any]], now: str
+    pod: Pod, phase: str, statuses: Statuses, *, sandbox_problem: str, previous: Sequence[Mapping[str, Any]], now: str,
+    passing: Sequence[Mapping[str, Any]] = (),
 ) -> list[Condition]:
     """All conditions: ours computed anew, others kept. A transition time moves only with its status.
 
+    passing: those of PASSING that hold now; they go when they do not.
     sandbox_problem: why a new sandbox is needed, "" if one is ready with an IP. now: RFC 3339.
     """
     containers_ready = _containers_ready(pod, phase, statuses)
@@ -27,8 +30,11 @@ def conditions(
         _ready(pod, containers_ready, previous),
         containers_ready,
         _condition("PodScheduled", True),
+        *map(dict, passing),
     ]
-    return stamp(pod, ours, previous, now)
+    kept = stamp(pod, ours, previous, now)
+    names = {condition["type"] for condition in passing}
+    return [condition for condition in kept if condition["type"] in names or condition["type"] not in PASSING]
 
 
 def stamp(

@@ -6,13 +6,13 @@ terminated status; one that is due to be started again and could not be is *wait
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 from kubelet_mp.model.clock import rfc3339
 from kubelet_mp.model.phase import kind
-from kubelet_mp.model.podspec import Pod, init_containers, regular_containers
+from kubelet_mp.model.podspec import Pod, ephemeral_containers, init_containers, regular_containers
 from kubelet_mp.model.restartpolicy import is_sidecar, restarts_after
 from kubelet_mp.model.runtime import Container, PodRuntime, State
 
@@ -38,6 +38,7 @@ class StatusInputs:
     node_ips: used by pods on the host network. with_api: hostIP is shown only then.
     override: (phase, reason, message) of a rejected, evicted or expired pod, None otherwise.
     terminal: nothing of the pod will be started again. deleting: it is being stopped.
+    resize: conditions of an in-place resize. lagging: resources of what has not got those of its spec yet.
     now: RFC 3339 seconds. runtime_name: the scheme of container ids.
     """
 
@@ -52,6 +53,8 @@ class StatusInputs:
     override: tuple[str, str, str] | None = None
     terminal: bool = False
     deleting: bool = False
+    resize: Sequence[Mapping[str, Any]] = ()
+    lagging: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     runtime_name: str = "containerd"
 
 
@@ -60,6 +63,27 @@ def container_statuses(pod: Pod, runtime: PodRuntime, inputs: StatusInputs) -> t
     init = [_one(pod, c, runtime, inputs, init=True) for c in init_containers(pod)]
     regular = [_one(pod, c, runtime, inputs, init=False) for c in regular_containers(pod)]
     return init, sorted(regular, key=lambda status: str(status["name"]))
+
+
+def ephemeral_statuses(pod: Pod, runtime: PodRuntime, inputs: StatusInputs) -> list[Status]:
+    """Those of ephemeral containers by name: they are never ready, and count for nothing of the pod."""
+    found = [_ephemeral(pod, c, runtime, inputs) for c in ephemeral_containers(pod)]
+    return sorted(found, key=lambda status: str(status["name"]))
+
+
+def _ephemeral(pod: Pod, container: Mapping[str, Any], runtime: PodRuntime, inputs: StatusInputs) -> Status:
+    name = container["name"]
+    instances, old = runtime.instances(name)[:1], _known(inputs, "ephemeralContainerStatuses", name)
+    if instances:
+        status = _from_runtime(container, instances[0], old, inputs)
+    else:
+        status = _from_memory(pod, container, old, runtime, inputs, init=False)
+        reason = inputs.reasons.get(name)
+        if reason is not None and kind(status) == "waiting" and not inputs.deleting:
+            status["state"] = _waiting(reason)
+    status["ready"] = False
+    _describe(container, status, inputs.lagging)
+    return status
 
 
 def _one(pod: Pod, container: Mapping[str, Any], runtime: PodRuntime, inputs: StatusInputs, *, init: bool) -> Status:
@@ -73,12 +97,15 @@ def _one(pod: Pod, container: Mapping[str, Any], runtime: PodRuntime, inputs: St
         status = _from_memory(pod, container, old, runtime, inputs, init)
     _apply_reason(pod, container, status, inputs, init)
     _judge(container, status, _verdicts(container, status, instances, old, inputs), init)
-    _describe(container, status)
+    _describe(container, status, inputs.lagging)
     return status
 
 
 def _previous(inputs: StatusInputs, name: str, init: bool) -> Mapping[str, Any] | None:
-    key = "initContainerStatuses" if init else "containerStatuses"
+    return _known(inputs, "initContainerStatuses" if init else "containerStatuses", name)
+
+
+def _known(inputs: StatusInputs, key: str, name: str) -> Mapping[str, Any] | None:
     return next((s for s in inputs.previous.get(key) or () if s.get("name") == name), None)
 
 
@@ -189,7 +216,11 @@ def _apply_reason(
         if not restarts_after(pod, container, ended["exitCode"] or (LOST_EXIT if failed_init else 0), init=init):
             return
         status["lastState"] = {"terminated": ended}
-    status["state"] = {"waiting": {"reason": reason[0], **({"message": reason[1]} if reason[1] else {})}}
+    status["state"] = _waiting(reason)
+
+
+def _waiting(reason: tuple[str, str]) -> Status:
+    return {"waiting": {"reason": reason[0], **({"message": reason[1]} if reason[1] else {})}}
 
 
 def _verdicts(
@@ -218,15 +249,15 @@ def _judge(container: Mapping[str, Any], status: Status, verdicts: tuple[bool, b
         status["ready"] = status["started"] and verdicts[1]
 
 
-def _describe(container: Mapping[str, Any], status: Status) -> None:
-    """Resources and mounts of a running container."""
+def _describe(container: Mapping[str, Any], status: Status, lagging: Mapping[str, Mapping[str, Any]]) -> None:
+    """Resources and mounts of a running container: those that it has, and the requests that it was given."""
     if kind(status) != "running":
         return
-    resources = container.get("resources") or {}
-    shown = {k: resources[k] for k in ("limits", "requests") if resources.get(k)}
-    status["resources"] = shown
-    if shown.get("requests"):
-        status["allocatedResources"] = shown["requests"]
+    given = container.get("resources") or {}
+    has = lagging.get(container["name"], given)
+    status["resources"] = {k: has[k] for k in ("limits", "requests") if has.get(k)}
+    if given.get("requests"):
+        status["allocatedResources"] = given["requests"]
     mounts = [_mount(mount) for mount in container.get("volumeMounts") or ()]
     if mounts:
         status["volumeMounts"] = mounts

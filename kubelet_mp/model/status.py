@@ -6,10 +6,18 @@ from collections.abc import Mapping
 from typing import Any
 
 from kubelet_mp.model.conditions import conditions, stamp
-from kubelet_mp.model.containerstatus import LOST_EXIT, LOST_STOPPING, UNKNOWN, StatusInputs, container_statuses
+from kubelet_mp.model.containerstatus import (
+    LOST_EXIT,
+    LOST_STOPPING,
+    UNKNOWN,
+    StatusInputs,
+    container_statuses,
+    ephemeral_statuses,
+)
 from kubelet_mp.model.phase import TERMINAL, kind, last_exit, phase
-from kubelet_mp.model.podspec import Pod, host_network, metadata
+from kubelet_mp.model.podspec import Pod, host_network, metadata, spec
 from kubelet_mp.model.qos import qos_class
+from kubelet_mp.model.resize import POD
 from kubelet_mp.model.runtime import PodRuntime
 
 Status = dict[str, Any]
@@ -27,7 +35,7 @@ def compute_status(pod: Pod, runtime: PodRuntime, inputs: StatusInputs) -> Statu
     previous_conditions = inputs.previous.get("conditions") or []
     status["conditions"] = conditions(
         pod, status["phase"], by_name if regular else {}, sandbox_problem=inputs.sandbox_problem,
-        previous=previous_conditions, now=inputs.now)
+        previous=previous_conditions, now=inputs.now, passing=inputs.resize)
     _addresses(pod, status, runtime, inputs)
     status["startTime"] = inputs.previous.get("startTime") or inputs.now
     status["qosClass"] = qos_class(pod)
@@ -35,10 +43,23 @@ def compute_status(pod: Pod, runtime: PodRuntime, inputs: StatusInputs) -> Statu
         status["initContainerStatuses"] = init
     if regular:
         status["containerStatuses"] = regular
+    _whole_resources(pod, status, inputs)
+    ephemeral = ephemeral_statuses(pod, runtime, inputs)
+    if ephemeral:
+        status["ephemeralContainerStatuses"] = ephemeral
     if metadata(pod).get("generation"):
         status["observedGeneration"] = metadata(pod)["generation"]
-    _cut_messages(init + regular)
+    _cut_messages(init + regular + ephemeral)
     return status
+
+
+def _whole_resources(pod: Pod, status: Status, inputs: StatusInputs) -> None:
+    """Of a pod with resources of its own: what it was given, and what it has."""
+    given = spec(pod).get("resources")
+    if given:
+        status["resources"] = dict(inputs.lagging.get(POD, given))
+        if given.get("requests"):
+            status["allocatedResources"] = given["requests"]
 
 
 def _phase(pod: Pod, statuses: Mapping[str, Status], inputs: StatusInputs) -> str:
@@ -102,6 +123,8 @@ def finish_status(pod: Pod, status: Status, now: str) -> Status:
         done["initContainerStatuses"] = init
     if regular:
         done["containerStatuses"] = regular
+    if status.get("ephemeralContainerStatuses"):
+        done["ephemeralContainerStatuses"] = [_cut_short(dict(s)) for s in status["ephemeralContainerStatuses"]]
     if done.get("phase") not in TERMINAL:
         codes = [last_exit(s) for s in regular]
         done["phase"] = "Succeeded" if codes and all(code == 0 for code in codes) else "Failed"
@@ -112,12 +135,19 @@ def finish_status(pod: Pod, status: Status, now: str) -> Status:
     return done
 
 
+def _cut_short(status: Status) -> Status:
+    """An ephemeral container that ran; one that never started stays as it is."""
+    return _ended(status) if kind(status) == "running" else status
+
+
 def _ended(status: Status) -> Status:
+    """One that has not ended by itself; of others nothing changes: a completed init container stays ready."""
     if kind(status) != "terminated":
         lost = {"exitCode": LOST_EXIT, "reason": UNKNOWN, "message": LOST_STOPPING, "startedAt": None,
                 "finishedAt": None}
-        status["state"] = {"terminated": lost}
-    status["ready"] = status["started"] = False
+        status |= {"state": {"terminated": lost}, "ready": False}
+        if "started" in status:
+            status["started"] = False
     return status
 
 

@@ -227,3 +227,16 @@ def test_every_combination_has_a_phase_and_waiting_means_pending(policy, states,
     assert result in ("Pending", "Running", "Succeeded", "Failed")
     if {"waiting": {}} in states:
         assert result == "Pending"
+
+
+def test_an_ephemeral_container_is_shown_apart_and_counts_for_nothing():
+    p = pod(ephemeralContainers=[{"name": "debug", "image": "i"}, {"name": "late", "image": "i"}])
+    reasons = {"late": ("ErrImagePull", "no such image")}
+    s = status(p, seen(made("c"), made("debug", State.EXITED, 3)), reasons=reasons)
+    debug, late = s["ephemeralContainerStatuses"]
+    assert debug["state"]["terminated"]["exitCode"] == 3 and not debug["ready"] and "started" not in debug
+    assert late["state"] == {"waiting": {"reason": "ErrImagePull", "message": "no such image"}}
+    assert s["phase"] == "Running" and condition(s, "Ready")["status"] == "True"
+    done = finish_status(p, status(p, seen(made("c"), made("debug")), previous=s), NOW)
+    debug, late = done["ephemeralContainerStatuses"]
+    assert debug["state"]["terminated"]["reason"] == "ContainerStatusUnknown" and "waiting" in late["state"]

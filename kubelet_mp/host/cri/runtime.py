@@ -147,6 +147,11 @@ class Runtime(ImageCalls):
         answer = self._look("ListContainerStats", "list_container_stats", pb.ListContainerStatsRequest())
         return [convert.container_use(item) for item in answer.stats]
 
+    def container_use(self, container_id: str) -> ContainerUse:
+        """What one container uses now. Raises RuntimeNotFound."""
+        answer = self._call("ContainerStats", "container_stats", pb.ContainerStatsRequest(container_id=container_id))
+        return convert.container_use(answer.stats)
+
     def container_events(self) -> EventStream:
         """The stream of events: iterate it in a thread of its own, end it with `cancel`."""
         return self._channel.events()

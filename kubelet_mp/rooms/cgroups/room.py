@@ -57,6 +57,7 @@ class CgroupsRoom(Room):
         self._read_machine, self._find_addresses = machine, find_addresses
         self._tree: PodTree | None = None  # None until the driver is known: everything waits for that
         self._pods: dict[str, Pod] = {}
+        self._serials: dict[str, int] = {}
         self._ready: dict[str, PodCgroupReady] = {}
         self._retries: dict[str, float] = {}
         self._freeing: dict[str, Freeing] = {}
@@ -145,7 +146,7 @@ class CgroupsRoom(Room):
 
     def handle(self, message: Message) -> None:
         if isinstance(message, PodAdmitted):
-            self._pods[message.uid] = message.pod
+            self._pods[message.uid], self._serials[message.uid] = message.pod, message.serial
             self._freeing.pop(message.uid, None)
             self._settle(message.uid)
             self._refresh_soon()
@@ -178,6 +179,7 @@ class CgroupsRoom(Room):
 
     def _drop(self, uid: str) -> None:
         self._ready.pop(uid, None)
+        self._serials.pop(uid, None)
         self._retries.pop(uid, None)
         if self._pods.pop(uid, None) is not None:
             self._refresh_soon()
@@ -197,7 +199,7 @@ class CgroupsRoom(Room):
             problem = str(error)
             self._retry_later(uid)
             self.log.error("pod cgroup refused", pod=describe(pod), err=problem)
-        self._ready[uid] = PodCgroupReady(uid, self._tree.parent(pod), problem)
+        self._ready[uid] = PodCgroupReady(uid, self._tree.parent(pod), problem, self._serials.get(uid, 0))
         self.send(self._ready[uid])
 
     def _retry_later(self, uid: str) -> None:

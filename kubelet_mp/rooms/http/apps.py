@@ -9,7 +9,9 @@ import io
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from flask import Flask, Response, request
+from flask import Flask, Request, Response, request
+from werkzeug.exceptions import HTTPException
+from werkzeug.routing import MapAdapter
 
 from kubelet_mp import log
 from kubelet_mp.rooms.http.auth import Gate, attributes, forbidden_text
@@ -67,8 +69,18 @@ def only(view: View, *methods: str) -> View:
     return checked
 
 
+class _App(Flask):
+    """Routes a request for a WebSocket as any other: it is the runtime that speaks it."""
+
+    def create_url_adapter(self, request: Request | None) -> MapAdapter | None:
+        adapter = super().create_url_adapter(request)
+        if adapter is not None:
+            adapter.websocket = False
+        return adapter
+
+
 def new_app(name: str, site: Site = Site()) -> Flask:
-    app = Flask(name, static_folder=None, template_folder=None)
+    app = _App(name, static_folder=None, template_folder=None)
     app.url_map.merge_slashes = False
     app.url_map.strict_slashes = False
     app.logger.disabled = True  # errors are told below, with the room's own logger
@@ -84,6 +96,8 @@ def add(app: Flask, path: str, view: View) -> None:
 
 def _failed(error: Exception) -> Response:
     """The edge of a request: whatever went wrong in a view is told in the log and answered with 500."""
+    if isinstance(error, HTTPException):
+        return text(f"{error.description}\n", error.code or 500)
     _log.exception("request failed", method=request.method, path=request.path, err=str(error))
     return text("Internal Server Error\n", 500)
 

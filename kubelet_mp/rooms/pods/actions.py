@@ -30,7 +30,8 @@ class Kill:
 
 @dataclass(frozen=True, slots=True)
 class PodActions:
-    """`kill_pod`: stop all containers and sandboxes first. `init` and `containers` are to be started in order.
+    """`kill_pod`: stop all containers and sandboxes first. `ephemeral`, `init` and `containers` are to be started in
+    order.
 
     `attempt` counts for a new sandbox; `sandbox` is the one to use otherwise. `failed`: no start can help any
     more (the pod is finished or an init container failed for good).
@@ -42,13 +43,19 @@ class PodActions:
     sandbox: Sandbox | None = None
     sandbox_reason: str = ""
     kill: tuple[Kill, ...] = ()
+    ephemeral: tuple[Spec, ...] = ()
     init: tuple[Spec, ...] = ()
     containers: tuple[Spec, ...] = ()
     prune_init: tuple[Container, ...] = field(default=())
 
     @property
     def idle(self) -> bool:
-        return not (self.kill_pod or self.create_sandbox or self.kill or self.init or self.containers)
+        return not (self.kill_pod or self.create_sandbox or self.kill or self.starts)
+
+    @property
+    def starts(self) -> tuple[Spec, ...]:
+        """All containers to be started, in their order."""
+        return (*self.ephemeral, *self.init, *self.containers)
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,21 +143,28 @@ def _in_sandbox(pod: Spec, runtime: PodRuntime, sandbox: Sandbox, verdict: Verdi
     deleting = bool(pod["metadata"].get("deletionTimestamp"))
     init = plan_init(pod, _current(runtime, sandbox), verdict)
     prune = _older_init_instances(spec, runtime)
+    ephemeral = () if deleting else _fresh_ephemeral(spec, runtime)
     if init.failed:
         return PodActions(kill_pod=True, sandbox=sandbox, prune_init=prune)
     if not init.done:
         starts = () if deleting else init.start
-        return PodActions(sandbox=sandbox, kill=_init_kills(init), init=starts, prune_init=prune)
+        return PodActions(sandbox=sandbox, kill=_init_kills(init), ephemeral=ephemeral, init=starts, prune_init=prune)
     kills, starts, kept = _regular(pod, runtime, sandbox, verdict)
     if not kept and not (starts and not deleting):
         return PodActions(kill_pod=True, sandbox=sandbox, prune_init=prune)
     return PodActions(
         sandbox=sandbox,
         kill=(*_init_kills(init), *kills),
+        ephemeral=ephemeral,
         init=() if deleting else init.start,
         containers=() if deleting else starts,
         prune_init=prune,
     )
+
+
+def _fresh_ephemeral(spec: Spec, runtime: PodRuntime) -> tuple[Spec, ...]:
+    """Ephemeral containers that never were created: each gets one try only, whatever becomes of it."""
+    return tuple(c for c in spec.get("ephemeralContainers") or [] if runtime.latest(c["name"]) is None)
 
 
 def _current(runtime: PodRuntime, sandbox: Sandbox) -> PodRuntime:
@@ -202,6 +216,8 @@ def _running_verdict(pod: Spec, container: Spec, last: Container, verdict: Verdi
         if container.get(f"{kind}Probe") and verdict(last, kind) == "failure":
             text = f"Container {name} failed {kind} probe" + (", will be restarted" if again else "")
             return Kill(last, container, text, kind), again
+    if verdict(last, "resize") == "failure":
+        return Kill(last, container, f"Container {name} resize requires restart"), True
     return None, False
 
 

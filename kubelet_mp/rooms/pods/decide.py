@@ -28,7 +28,8 @@ def hold_back(worker: Worker, actions: PodActions, now: float, crashed: CrashTol
     if stuck:
         init = init[: _first_gap(actions.init, init)]
     containers = () if stuck else tuple(c for c in actions.containers if not _held(worker, c, now, crashed))
-    return replace(actions, init=init, containers=containers)
+    ephemeral = tuple(c for c in actions.ephemeral if not _held(worker, c, now, crashed))
+    return replace(actions, ephemeral=ephemeral, init=init, containers=containers)
 
 
 def _first_gap(wanted: tuple[Any, ...], left: tuple[Any, ...]) -> int:
@@ -81,7 +82,7 @@ def restart_counts(
     worker: Worker, actions: PodActions, highest_log: Callable[[str], int | None]
 ) -> dict[str, int]:
     """The restart count of each container that a pass may start."""
-    names = [c["name"] for c in (*actions.init, *actions.containers)]
+    names = [c["name"] for c in actions.starts]
     latest = {}
     known = {}
     for name in names:

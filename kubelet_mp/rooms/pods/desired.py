@@ -7,6 +7,7 @@ from typing import Any, Protocol
 
 from kubelet_mp.model import podupdate
 from kubelet_mp.model.qos import is_mirror
+from kubelet_mp.rooms.pods.resizing import Resizes, prepared
 from kubelet_mp.rooms.pods.worker import LIVE, Pod, Worker
 from kubelet_mp.wire import messages as m
 
@@ -22,6 +23,9 @@ class Home(Protocol):
     def shorten(self, worker: Worker, grace: int) -> None: ...
     def touch(self, worker: Worker) -> None: ...
     def send(self, message: m.Message, to: str = "") -> None: ...
+
+    @property
+    def resizes(self) -> Resizes: ...
 
 
 class Desired:
@@ -64,11 +68,13 @@ class Desired:
         worker.next = None
         adopt(worker, pod, source)
         worker.source, worker.confirmed, worker.orphan = source, True, False
+        if worker.admitted:
+            pod = self._home.resizes.take(worker, pod)
         if podupdate.changed(worker.pod, pod):
             worker.pod = pod
             worker.holds.clear()
             if worker.stage in LIVE and worker.admitted:
-                self._home.send(m.PodAdmitted(worker.uid, pod))
+                self._home.send(prepared(worker))
         self._check_deletion(worker)
         self._home.touch(worker)
 

@@ -82,6 +82,9 @@ class Told(Protocol):
     def sandbox(self, ips: tuple[str, ...]) -> None:
         """The new sandbox is up."""
 
+    def resized(self, container: str, container_id: str) -> None:
+        """The instance runs with the resources of the spec now."""
+
 
 @dataclass(slots=True)
 class Work:

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator, Mapping
 
 from kubelet_mp.rooms.pods.lifecycle import FREED_BY
 from kubelet_mp.rooms.pods.reporting import Reporting
+from kubelet_mp.rooms.pods.resizing import prepared
 from kubelet_mp.rooms.pods.worker import LIVE, Stage, Worker
 from kubelet_mp.wire import messages as m
 
@@ -34,7 +35,7 @@ class Facts:
 
     def _of_worker(self, worker: Worker, room: str) -> Iterator[m.Message]:
         if worker.stage in LIVE and worker.admitted and room in PREPARING:
-            yield m.PodAdmitted(worker.uid, worker.pod)
+            yield prepared(worker)
         if worker.stage is Stage.STOPPING and room == "probes":
             yield m.PodStopping(worker.uid)
         if worker.stage is Stage.STOPPED and room in PREPARING and (

@@ -129,7 +129,7 @@ class _Walk:
         for kind in ("startup", "liveness"):
             if container.get(f"{kind}Probe") and self.verdict(last, kind) == "failure":
                 return f"failed {kind} probe", kind
-        return "", ""
+        return ("resize requires restart", "") if self.verdict(last, "resize") == "failure" else ("", "")
 
     def _started(self, container: Spec, last: Container) -> bool:
         return not container.get("startupProbe") or self.verdict(last, "startup") == "success"

@@ -44,8 +44,8 @@ def grace_of(pod: Mapping[str, Any], kill: Kill, override: int | None) -> int:
 
 def find_spec(pod: Mapping[str, Any], name: str) -> Mapping[str, Any] | None:
     spec = pod.get("spec") or {}
-    everything = [*(spec.get("initContainers") or []), *(spec.get("containers") or [])]
-    return next((c for c in everything if c["name"] == name), None)
+    kinds = ("initContainers", "containers", "ephemeralContainers")
+    return next((c for kind in kinds for c in spec.get(kind) or [] if c["name"] == name), None)
 
 
 def _pre_stop(pod: Mapping[str, Any], container: Container) -> Mapping[str, Any] | None:

@@ -10,15 +10,17 @@ from typing import Any, Protocol
 from kubelet_mp.model import podspec
 from kubelet_mp.model.admission import Preemption, Rejection
 from kubelet_mp.model.clock import parse_rfc3339
-from kubelet_mp.model.runtime import PodRuntime
-from kubelet_mp.rooms.pods import decide
+from kubelet_mp.model.runtime import Container, PodRuntime
+from kubelet_mp.rooms.pods import decide, resizing
 from kubelet_mp.rooms.pods.actions import PodActions, compute_actions
 from kubelet_mp.rooms.pods.env import Env, Outcome, Work, field_path
 from kubelet_mp.rooms.pods.passes import KillPass, Pass, PrunePass, RemovePass, SyncJob, SyncPass
+from kubelet_mp.rooms.pods.resizepass import ResizePass
+from kubelet_mp.rooms.pods.resizing import Resizes
 from kubelet_mp.rooms.pods.slots import Turn
+from kubelet_mp.rooms.pods.teller import JITTER, Teller
 from kubelet_mp.rooms.pods.worker import ORPHAN_GRACE, Stage, Worker
 
-JITTER = 0.5  # of a retry: between 1 and 1.5 times
 UNSEEN_PERIOD = 60.0  # s between two events that a pod's state cannot be told
 FREED_BY = frozenset({"cgroups", "volumes"})
 
@@ -27,6 +29,9 @@ class Desk(Protocol):
     """What the room does for a worker; all on the main thread."""
 
     env: Env
+
+    @property
+    def resizes(self) -> Resizes: ...
 
     def runtime_problem(self) -> str: ...
     def node_problem(self) -> str: ...
@@ -132,13 +137,25 @@ class Lifecycle:
             return
         if self._not_yet(worker, now):
             return
-        actions = compute_actions(worker.pod, worker.runtime, worker.verdict)
+        self.desk.resizes.advance(worker)
+        actions = compute_actions(worker.pod, worker.runtime, lambda c, kind: _verdict(worker, c, kind))
         actions = decide.hold_back(worker, actions, now, lambda c: self._crashed(worker, c))
         actions = self._what_is_ready(worker, actions, now)
-        if actions.idle:
+        if actions.idle and not self._resize(worker, now):
             self._settled(worker, actions, now)
-        else:
+        elif not actions.idle:
             self._sync(worker, actions, now)
+
+    def _resize(self, worker: Worker, now: float) -> bool:
+        """Begin to resize running containers, if that is due."""
+        steps = resizing.in_place(worker)
+        if not steps or not resizing.acknowledged(worker):
+            return False
+        if worker.resize.retry_at > now:
+            worker.wake_by(worker.resize.retry_at)
+            return False
+        self._begin(worker, resizing.plan(worker, self._work(worker), steps))
+        return True
 
     def _not_yet(self, worker: Worker, now: float) -> bool:
         """Something general is missing; the reason is noted."""
@@ -187,14 +204,14 @@ class Lifecycle:
 
     def _what_is_ready(self, worker: Worker, actions: PodActions, now: float) -> PodActions:
         """Without the starts, as long as cgroup, volumes or network are not there."""
-        if not (actions.create_sandbox or actions.init or actions.containers):
+        if not (actions.create_sandbox or actions.starts):
             return actions
         kind, missing = self._missing(worker, actions)
         if not kind:
             return actions
         worker.wait(kind, missing, now)
         kill_pod = actions.kill_pod and not actions.create_sandbox
-        return replace(actions, kill_pod=kill_pod, create_sandbox=False, init=(), containers=())
+        return replace(actions, kill_pod=kill_pod, create_sandbox=False, ephemeral=(), init=(), containers=())
 
     def _missing(self, worker: Worker, actions: PodActions) -> tuple[str, str]:
         if self.desk.node_problem():
@@ -285,7 +302,7 @@ class Lifecycle:
     # ---- passes ----
 
     def _work(self, worker: Worker) -> Work:
-        work = Work(self.env, worker.pod, Turn(self.env.starts, worker.order), _Teller(self.desk, worker))
+        work = Work(self.env, worker.pod, Turn(self.env.starts, worker.order), Teller(self.desk, worker))
         work.turn = Turn(self.env.starts, worker.order, work.cancel)
         return work
 
@@ -308,6 +325,9 @@ class Lifecycle:
         """A pass is over: wait for a snapshot that shows what it did, then go on."""
         now = self.env.clock.monotonic()
         worker.running = None
+        if isinstance(a_pass, ResizePass):
+            self.desk.resizes.done(worker, outcome, now)
+            return
         worker.problem = outcome.problem
         worker.retry_at = 0.0 if outcome.retry is None else now + outcome.retry * (1 + JITTER * random.random())
         if outcome.acted:
@@ -337,28 +357,11 @@ class Lifecycle:
             worker.running.shorten(worker.grace)
 
 
-class _Teller:
-    """Hands what a pass reports to the main thread."""
-
-    def __init__(self, desk: Desk, worker: Worker) -> None:
-        self._desk, self._worker = desk, worker
-
-    def reason(self, container: str, reason: tuple[str, str] | None, hold: float) -> None:
-        self._desk.post(lambda: self._reason(container, reason, hold))
-
-    def _reason(self, container: str, reason: tuple[str, str] | None, hold: float) -> None:
-        worker = self._worker
-        if reason is None:
-            worker.reasons.pop(container, None)
-            worker.holds.pop(container, None)
-        else:
-            worker.reasons[container] = reason
-            stretch = 1.0 if reason[0].endswith("BackOff") else 1 + JITTER * random.random()
-            worker.holds[container] = self._desk.env.clock.monotonic() + hold * stretch
-        self._desk.touch(worker)
-
-    def sandbox(self, ips: tuple[str, ...]) -> None:
-        self._desk.post(lambda: setattr(self._worker, "new_ips", ips))
+def _verdict(worker: Worker, container: Container, kind: str) -> str:
+    """What is known of an instance: a probe's result, or whether a resize wants it started anew."""
+    if kind != "resize":
+        return worker.verdict(container, kind)
+    return "failure" if resizing.acknowledged(worker) and resizing.restarts(worker, container.name) else ""
 
 
 _DOING = {"sync": "its containers to be started", "terminating": "its containers to stop",

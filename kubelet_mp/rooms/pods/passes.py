@@ -82,7 +82,7 @@ class SyncPass(Pass):
         if actions.create_sandbox:
             place = start.create_sandbox(self.work, actions.attempt, self.job.cgroup_parent)
             self.work.told.sandbox(place.ips)
-        elif actions.sandbox is not None and (actions.init or actions.containers):
+        elif actions.sandbox is not None and actions.starts:
             place = self._existing(actions.sandbox)
         else:
             return
@@ -122,7 +122,10 @@ class SyncPass(Pass):
         return start.Place(sandbox.id, config, ips, sandbox.runtime_handler)
 
     def _start_all(self, place: start.Place) -> None:
-        starter = start.Starter(self.work, place, self.job.volumes, self.job.restarts)
+        running = {c.name: c.id for c in self.job.runtime.running_containers}
+        starter = start.Starter(self.work, place, self.job.volumes, self.job.restarts, running)
+        for container in self.job.actions.ephemeral:
+            self._start(starter, container)
         for container in self.job.actions.init:
             if not self._start(starter, container) and not is_sidecar(container):
                 return

@@ -24,7 +24,10 @@ VERSION = 1
 
 @dataclass(slots=True)
 class Record:
-    """`stopped`: nothing of it runs and nothing will; `admitted`: it is never rejected any more."""
+    """`stopped`: nothing of it runs and nothing will; `admitted`: it is never rejected any more.
+
+    pod: with the resources that it was given. resize: what of a resize is not carried out (resizing.Resize.plain).
+    """
 
     uid: str
     pod: dict[str, Any]
@@ -32,10 +35,11 @@ class Record:
     admitted: bool = False
     stopped: bool = False
     status: dict[str, Any] = field(default_factory=dict)
+    resize: dict[str, Any] = field(default_factory=dict)
 
     def encode(self) -> bytes:
         value = {"version": VERSION, "uid": self.uid, "pod": self.pod, "source": self.source,
-                 "admitted": self.admitted, "stopped": self.stopped, "status": self.status}
+                 "admitted": self.admitted, "stopped": self.stopped, "status": self.status, "resize": self.resize}
         return json.dumps(value, separators=(",", ":")).encode()
 
 
@@ -44,11 +48,11 @@ def decode(data: bytes, uid: str) -> Record:
     value = json.loads(data)
     if not isinstance(value, dict) or value.get("version") != VERSION or value.get("uid") != uid:
         raise ValueError("not a pod record of this version and pod")
-    pod, status = value.get("pod"), value.get("status")
+    pod, status, resize = value.get("pod"), value.get("status"), value.get("resize") or {}
     if not isinstance(pod, dict) or not isinstance(pod.get("metadata"), dict) or not isinstance(status, dict):
         raise ValueError("the record's pod or status is damaged")
     return Record(uid, pod, str(value.get("source", "")), bool(value.get("admitted")),
-                  bool(value.get("stopped")), status)
+                  bool(value.get("stopped")), status, resize if isinstance(resize, dict) else {})
 
 
 def load_all(pods_dir: str) -> tuple[list[Record], list[tuple[str, str]]]:

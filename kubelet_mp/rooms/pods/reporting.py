@@ -10,6 +10,7 @@ from kubelet_mp.model.clock import rfc3339_now
 from kubelet_mp.model.phase import TERMINAL
 from kubelet_mp.model.runtime import PodRuntime, State
 from kubelet_mp.model.status import StatusInputs, compute_status, finish_status
+from kubelet_mp.rooms.pods import resizing
 from kubelet_mp.rooms.pods.actions import sandbox_need
 from kubelet_mp.rooms.pods.env import Env
 from kubelet_mp.rooms.pods.record import Record, Recorder
@@ -60,7 +61,8 @@ class Reporting:
             probes=worker.probes, messages=worker.messages,
             sandbox_problem=sandbox_need(worker.pod, worker.runtime).reason,
             node_ips=self._env.node.node_ips, with_api=not settings.standalone, override=worker.override,
-            terminal=stopped, deleting=not worker.wanted,
+            terminal=stopped, deleting=not worker.wanted, resize=resizing.conditions(worker),
+            lagging=resizing.lagging(worker),
             runtime_name=self._runtime_name() or "containerd")
 
     def _read_messages(self, worker: Worker) -> None:
@@ -114,8 +116,9 @@ class Reporting:
         """Admitted pods only: of a rejected one nothing has to be remembered."""
         if worker.admitted and worker.stage is not Stage.REMOVING:
             stopped = worker.stage is Stage.STOPPED
-            kept = Record(worker.uid, worker.pod, worker.source, True, stopped, worker.status)
-            self._recorder.write(kept, urgent=stopped or worker.sent is None)
+            resize = worker.resize.plain() if worker.resize else {}
+            kept = Record(worker.uid, worker.pod, worker.source, True, stopped, worker.status, resize)
+            self._recorder.write(kept, urgent=stopped or worker.sent is None or bool(resize))
 
 
 def pod_of_runtime(runtime: PodRuntime) -> dict[str, Any]:

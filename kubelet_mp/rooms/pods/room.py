@@ -22,6 +22,7 @@ from kubelet_mp.rooms.pods.lifecycle import Lifecycle
 from kubelet_mp.rooms.pods.nodelook import NodeLook
 from kubelet_mp.rooms.pods.preempt import make_room
 from kubelet_mp.rooms.pods.reporting import Reporting, pod_of_runtime
+from kubelet_mp.rooms.pods.resizing import Resizes, prepared, taken_up
 from kubelet_mp.rooms.pods.surroundings import Surroundings
 from kubelet_mp.rooms.pods.worker import NEVER, Pod, Stage, Worker
 from kubelet_mp.rooms.timers import Timers
@@ -46,6 +47,7 @@ class PodsRoom(Room):
         self.runtimes: dict[str, PodRuntime] = {}
         self.around = Surroundings(self.settings)
         self._removed: dict[str, float] = {}
+        self.resizes = Resizes(self, self.around.offer, lambda: self.env.node)
         self.desired = Desired(self, self._removed)
         self._orders = 0
         self._dirty: dict[str, None] = {}
@@ -87,9 +89,9 @@ class PodsRoom(Room):
         for kept in records:
             worker = self.add(kept.uid, kept.pod, kept.source, stage=gate.stage_of(kept), confirmed=False,
                                admitted=kept.admitted, status=kept.status, override=gate.override_of(kept), ran=True)
-            worker.seen = 0.0
+            worker.seen, worker.resize = 0.0, taken_up(kept.resize)
             stopped = worker.stage is Stage.STOPPED
-            self.send(m.PodStopped(kept.uid, kept.pod) if stopped else m.PodAdmitted(kept.uid, kept.pod))
+            self.send(m.PodStopped(kept.uid, kept.pod) if stopped else prepared(worker))
 
     def add(self, uid: str, pod: Pod, source: str, **fields: Any) -> Worker:
         limit = self.settings.kubelet.crash_loop_back_off.max_container_restart_period
@@ -352,6 +354,7 @@ class PodsRoom(Room):
             if before != (worker.stage, worker.reasons, worker.override):
                 self.reporting.compute(worker)
             self.reporting.send(worker)
+        self.resizes.settle()
         self.tell_sets()
         self._set_alarm()
 

@@ -6,7 +6,7 @@ Source: Kubernetes 1.37 pkg/kubelet/kuberuntime (createPodSandbox, startContaine
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from kubelet_mp import log
@@ -112,12 +112,16 @@ def _addresses(work: Work, sandbox_id: str) -> tuple[str, ...]:
 
 @dataclass(slots=True)
 class Starter:
-    """Starts containers of one pod. `volumes`: name → host path; `restarts`: name → count of the next instance."""
+    """Starts containers of one pod. `volumes`: name → host path; `restarts`: name → count of the next instance.
+
+    running: name → id of containers whose processes an ephemeral one may join.
+    """
 
     work: Work
     place: Place
     volumes: Mapping[str, str]
     restarts: Mapping[str, int]
+    running: Mapping[str, str] = field(default_factory=dict)
 
     def start(self, container: Mapping[str, Any]) -> None:
         """Raises StartFailure (with its events sent) and Cancelled."""
@@ -133,8 +137,9 @@ class Starter:
             raise
 
     def _kind(self, container: Mapping[str, Any]) -> str:
-        init = any(c["name"] == container["name"] for c in podspec.init_containers(self.work.pod))
-        return "init_container" if init else "container"
+        kinds = {"init_container": podspec.init_containers, "ephemeral_container": podspec.ephemeral_containers}
+        name = container["name"]
+        return next((k for k, of in kinds.items() if any(c["name"] == name for c in of(self.work.pod))), "container")
 
     def _event(self, container: Mapping[str, Any], type_: str, reason: str, message: str) -> None:
         self.work.event(type_, reason, message, field_path(self.work.pod, container["name"]))
@@ -183,7 +188,8 @@ class Starter:
                 image_ref=image.id, image_uid=image.uid, image_user=image.username, pod_ips=self.place.ips,
                 volumes={volume: MountedVolume(path) for volume, path in self.volumes.items()},
                 termination_log=work.env.dirs.make_termination_log(work.uid, name),
-                etc_hosts=self._etc_hosts(), lookup=lookup, services=services)
+                etc_hosts=self._etc_hosts(), lookup=lookup, services=services,
+                target_id=self.running.get(container.get("targetContainerName") or "", ""))
             inputs = replace(inputs, subpaths=self._prepare_subpaths(container, inputs))
             return container_config(work.pod, container, work.env.node, inputs)
         except ContainerConfigError as error:

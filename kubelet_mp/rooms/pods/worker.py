@@ -42,6 +42,8 @@ class Worker:
     wanted: it is to run. orphan: known from the runtime only. grace: seconds that beat the spec's.
     victims: UIDs of pods that were stopped to make room for this one. foreign: status fields of other owners.
     told: the status as the API server last told it.
+    wish: the pod's object, where it asks for other resources than the pod has been given. resize_pending: why it does
+    not get them, (Deferred or Infeasible, text). resize: the resizing.Resize under way.
     vouched: the API server knew it as admitted when the agent started.
     holds: container → time before which it is not started again. override: (phase, reason, message).
     """
@@ -79,6 +81,9 @@ class Worker:
     node_look: str = ""  # "", asked, done: the look at the Node before a rejection
     foreign: dict[str, Any] = field(default_factory=dict)
     told: dict[str, Any] = field(default_factory=dict)
+    wish: Pod | None = None
+    resize_pending: tuple[str, str] | None = None
+    resize: Any = None
     finish_told: Any = None  # the pod as in the last PodFinished
     freed: set[str] = field(default_factory=set)
     unseen: str = ""  # why the runtime could not tell its state, at the last look
@@ -162,7 +167,7 @@ class Worker:
 
     def known_status(self, name: str) -> dict[str, Any] | None:
         """The last status of a container that ever ran."""
-        for kind in ("initContainerStatuses", "containerStatuses"):
+        for kind in ("initContainerStatuses", "containerStatuses", "ephemeralContainerStatuses"):
             for status in self.status.get(kind) or ():
                 if status.get("name") == name and (status.get("containerID") or status.get("lastState")):
                     return dict(status)

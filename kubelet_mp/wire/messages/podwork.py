@@ -9,9 +9,13 @@ from kubelet_mp.wire.messages.base import Message, Pod, PodMessage
 
 @dataclass(frozen=True, slots=True)
 class PodAdmitted(PodMessage):
-    """The pod was admitted (or an admitted pod changed): cgroups, volumes, probes and the rest prepare it."""
+    """The pod was admitted (or an admitted pod changed): cgroups, volumes, probes and the rest prepare it.
+
+    serial: comes back in `PodCgroupReady`, so that it is known for which of several orders that stands.
+    """
 
     pod: Pod
+    serial: int = 0
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,10 +12,14 @@ from kubelet_mp.wire.messages.base import Message, PodMessage
 
 @dataclass(frozen=True, slots=True)
 class PodCgroupReady(PodMessage):
-    """The pod's cgroup stands with its values (`problem` ""), or why not. `parent` is the CRI cgroup_parent."""
+    """The pod's cgroup stands with its values (`problem` ""), or why not. `parent` is the CRI cgroup_parent.
+
+    serial: that of the `PodAdmitted` which it answers.
+    """
 
     parent: str
     problem: str = ""
+    serial: int = 0
 
 
 @dataclass(frozen=True, slots=True)

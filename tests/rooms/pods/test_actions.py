@@ -220,3 +220,24 @@ def test_a_pod_that_is_deleted_gets_nothing_new(pod: dict[str, Any], containers:
     pod["metadata"]["deletionTimestamp"] = "2026-01-01T00:00:00Z"
     actions = act(pod, view(*containers, boxes=tuple(boxes)))
     assert not (actions.create_sandbox or actions.init or actions.containers)
+
+
+def with_ephemeral(*names_: str, **fields: Any) -> dict[str, Any]:
+    pod = make_pod(**fields)
+    pod["spec"]["ephemeralContainers"] = [container(name) for name in names_]
+    return pod
+
+
+def test_an_ephemeral_container_is_started_once_in_the_sandbox_that_is_there() -> None:
+    pod = with_ephemeral("debug", "more", init=[container("i")])
+    actions = act(pod, view(instance("i"), instance("debug", State.EXITED, 1)))
+    assert names(actions.ephemeral) == ["more"]  # before the pod is initialised, too
+    assert not actions.idle and names(actions.starts) == ["more"]
+
+
+def test_an_ephemeral_container_keeps_no_pod_alive_and_waits_for_no_new_sandbox() -> None:
+    pod = with_ephemeral("debug", restartPolicy="Never")
+    assert not act(pod, PodRuntime("u")).ephemeral
+    assert act(pod, view(instance(state=State.EXITED), instance("debug"))).kill_pod
+    pod["metadata"]["deletionTimestamp"] = "2024-01-01T00:00:00Z"
+    assert not act(pod, view(instance())).ephemeral
