@@ -34,7 +34,7 @@ class Reporting:
         if worker.orphan or not worker.pod.get("spec") or self._too_early(worker):
             return
         self._read_messages(worker)
-        status = compute_status(worker.pod, self._view(worker), self._inputs(worker))
+        status = compute_status(_judged(worker), self._view(worker), self._inputs(worker))
         if worker.stage in (Stage.STOPPED, Stage.REMOVING) and (worker.admitted or not worker.static):
             status = finish_status(worker.pod, status, rfc3339_now(self._env.clock))
         worker.status = {**worker.foreign, **status}
@@ -119,6 +119,14 @@ class Reporting:
             resize = worker.resize.plain() if worker.resize else {}
             kept = Record(worker.uid, worker.pod, worker.source, True, stopped, worker.status, resize)
             self._recorder.write(kept, urgent=stopped or worker.sent is None or bool(resize))
+
+
+def _judged(worker: Worker) -> dict[str, Any]:
+    """The pod, of the generation up to which was decided what it gets: whoever waits for that looks at this."""
+    meta, known = worker.pod["metadata"], worker.status.get("observedGeneration")
+    if resizing.judged(worker) or not known:
+        return worker.pod
+    return {**worker.pod, "metadata": {**meta, "generation": known}}
 
 
 def pod_of_runtime(runtime: PodRuntime) -> dict[str, Any]:

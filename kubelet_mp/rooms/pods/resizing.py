@@ -75,12 +75,11 @@ class Resizes:
 
     def take(self, worker: Worker, pod: Pod) -> Pod:
         """A newer object of an admitted pod came: the pod as it is to be kept, what else is asked for being noted."""
-        given, asked = resize.allocation(worker.pod), resize.allocation(pod)
-        worker.wish = pod if resize.changed(given, asked) else None
-        if worker.wish is None:
+        given, before = resize.allocation(worker.pod), worker.wish
+        worker.wish = pod if resize.changed(given, resize.allocation(pod)) else None
+        if worker.wish is None or before is None or resize.changed(resize.allocation(before), resize.allocation(pod)):
             worker.resize_pending = None
-            return pod
-        return resize.allocated(pod, given)
+        return pod if worker.wish is None else resize.allocated(pod, given)
 
     def settle(self) -> None:
         """Give what can be given, to the pods in their order."""
@@ -205,6 +204,11 @@ def restarts(worker: Worker, name: str) -> bool:
     spec = worker.pod["spec"]
     container = next(c for c in [*(spec.get("initContainers") or []), *spec["containers"]] if c["name"] == name)
     return resize.needs_restart(container, worker.resize.lag[name][1], container.get("resources") or {})
+
+
+def judged(worker: Worker) -> bool:
+    """Whether it was decided on what the pod's object asks for."""
+    return worker.wish is None or worker.resize_pending is not None
 
 
 def lagging(worker: Worker) -> dict[str, Resources]:

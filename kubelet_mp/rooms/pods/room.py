@@ -346,15 +346,15 @@ class PodsRoom(Room):
 
     def _work_dirty(self) -> None:
         dirty, self._dirty = self._dirty, {}
-        workers = [self.workers[uid] for uid in dirty if uid in self.workers]
+        self.resizes.settle()
+        workers = [self.workers[uid] for uid in dirty | self._dirty if uid in self.workers]
         for worker in sorted(workers, key=lambda w: (w.stage is Stage.WAITING, w.created, w.order)):
             self.reporting.compute(worker)
-            before = (worker.stage, dict(worker.reasons), worker.override)
+            before = worker.mark()
             self.lifecycle.advance(worker)
-            if before != (worker.stage, worker.reasons, worker.override):
+            if before != worker.mark():
                 self.reporting.compute(worker)
             self.reporting.send(worker)
-        self.resizes.settle()
         self.tell_sets()
         self._set_alarm()
 

@@ -173,6 +173,10 @@ class Worker:
                     return dict(status)
         return None
 
+    def mark(self) -> tuple[Any, ...]:
+        """What of it shows in the status, beside the runtime's view."""
+        return self.stage, dict(self.reasons), self.override, self.resize_pending, self.resize is None
+
     def volumes_ready(self) -> bool:
         return self.volumes is not None and not self.volumes.problem and not self.volumes.pending
 

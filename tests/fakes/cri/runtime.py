@@ -65,6 +65,7 @@ class Runtime(Images):
         self.lock = threading.RLock()
         self._serial = itertools.count(1)
         self._last_ns = 0
+        self.memory_used = 1 << 20  # bytes, by each container
         self._streams: list[queue.SimpleQueue[Any]] = []
 
     # ---- identity and health ----
@@ -233,14 +234,19 @@ class Runtime(Images):
         return pb.PortForwardResponse(url=f"{self.streaming_url}/portforward/{self._new_id()[:8]}")
 
     def ListContainerStats(self, request: pb.ListContainerStatsRequest) -> pb.ListContainerStatsResponse:
-        now = self._now()
         return pb.ListContainerStatsResponse(stats=[
-            pb.ContainerStats(
-                attributes=pb.ContainerAttributes(id=s.id, metadata=s.metadata, labels=s.labels),
-                cpu=pb.CpuUsage(timestamp=now, usage_core_nano_seconds=pb.UInt64Value(value=1_000_000)),
-                memory=pb.MemoryUsage(timestamp=now, working_set_bytes=pb.UInt64Value(value=1 << 20)))
-            for s in (record.status for record in self.containers.values())
-            if s.state == pb.CONTAINER_RUNNING])
+            self._stats(record.status) for record in self.containers.values()
+            if record.status.state == pb.CONTAINER_RUNNING])
+
+    def ContainerStats(self, request: pb.ContainerStatsRequest) -> pb.ContainerStatsResponse:
+        return pb.ContainerStatsResponse(stats=self._stats(self._container(request.container_id).status))
+
+    def _stats(self, status: pb.ContainerStatus) -> pb.ContainerStats:
+        now, used = self._now(), pb.UInt64Value(value=self.memory_used)
+        return pb.ContainerStats(
+            attributes=pb.ContainerAttributes(id=status.id, metadata=status.metadata, labels=status.labels),
+            cpu=pb.CpuUsage(timestamp=now, usage_core_nano_seconds=pb.UInt64Value(value=1_000_000)),
+            memory=pb.MemoryUsage(timestamp=now, working_set_bytes=used, usage_bytes=used))
 
     def GetContainerEvents(self, request: pb.GetEventsRequest) -> Iterator[pb.ContainerEventResponse]:
         if not self.events:

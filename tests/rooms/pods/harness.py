@@ -195,7 +195,8 @@ class World:
 
     def _answer(self, msg: m.Message) -> None:
         if isinstance(msg, m.PodAdmitted):
-            self.runner.give(m.PodCgroupReady(msg.uid, f"/kubepods/pod{msg.uid}"), m.PodVolumesReady(msg.uid, {}))
+            self.runner.give(m.PodCgroupReady(msg.uid, f"/kubepods/pod{msg.uid}", serial=msg.serial),
+                             m.PodVolumesReady(msg.uid, {}))
         elif isinstance(msg, m.PodStopped) and self.free:
             self.runner.give(m.PodFreed(msg.uid, "cgroups"), m.PodFreed(msg.uid, "volumes"))
 
