@@ -49,7 +49,8 @@ def test_variables_that_one_container_leaves_for_another(agent):
         "envfile", shell("c", script, env=[
             variable("A", "ONE"), variable("B", "TWO"), variable("C", "THREE", optional=True),
             variable("D", "ONE", "none.env", optional=True)]),
-        shell("lacks", "true", env=[variable("A", "THREE")]), shell("leaves", "true", env=[variable("A", "ONE", "out")]),
+        shell("lacks", "true", env=[variable("A", "THREE")]),
+        shell("leaves", "true", env=[variable("A", "ONE", "out")]),
         initContainers=[shell("w", write, volumeMounts=[{"name": "v", "mountPath": "/v"}])],
         volumes=[{"name": "v", "emptyDir": {}}]))
     a.wait_running("envfile", 1)

@@ -159,7 +159,8 @@ def test_bad_resource_refs(entry, text):
         run(make([entry]))
 
 
-LOOKUP = Objects({"ns/cm": {"a": "1", "b.c": "2"}}, {"ns/s": {"a": "hidden"}}, {"v:f.env": "K='file'", "v:bad.env": "K"})
+FILES = {"v:f.env": "K='file'", "v:bad.env": "K"}
+LOOKUP = Objects({"ns/cm": {"a": "1", "b.c": "2"}}, {"ns/s": {"a": "hidden"}}, FILES)
 OPTIONAL = {"optional": True}
 
 
