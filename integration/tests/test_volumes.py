@@ -38,6 +38,31 @@ def test_a_sub_path_through_a_symlink_that_leaves_the_volume(agent):
     assert uid not in Path("/proc/self/mounts").read_text()
 
 
+def test_variables_that_one_container_leaves_for_another(agent):
+    def variable(name: str, key: str, path: str = "config.env", **more: bool) -> dict[str, object]:
+        return {"name": name, "valueFrom": {"fileKeyRef": {"volumeName": "v", "path": path, "key": key, **more}}}
+
+    a = agent().start()
+    write = "printf \"# made here\\nONE='1 2'\\nTWO='a\\nb' # more\\n\" > /v/config.env; ln -s /etc/hostname /v/out"
+    script = 'printf "%s|" "$A" "$B" "${C-unset}" "${D-unset}"; echo; sleep 3600'
+    a.put("envfile", pod(
+        "envfile", shell("c", script, env=[
+            variable("A", "ONE"), variable("B", "TWO"), variable("C", "THREE", optional=True),
+            variable("D", "ONE", "none.env", optional=True)]),
+        shell("lacks", "true", env=[variable("A", "THREE")]),
+        shell("leaves", "true", env=[variable("A", "ONE", "out")]),
+        initContainers=[shell("w", write, volumeMounts=[{"name": "v", "mountPath": "/v"}])],
+        volumes=[{"name": "v", "emptyDir": {}}]))
+    a.wait_running("envfile", 1)
+    [c] = a.wait(lambda: a.cri.containers(pod=a.full_name("envfile"), name="c", running=True), 10, "the container")
+    a.wait(lambda: a.output(c.id) == "1 2|a\nb|unset|unset|\n", 10, "the variables")
+    for name, text in (("lacks", 'environment variable key "THREE" not found in file "config.env"'),
+                       ("leaves", 'couldn\'t read env file "out" of volume "v"')):
+        a.wait(lambda n=name: (a.container_status("envfile", n).get("state") or {}).get("waiting"), 30, name)
+        assert a.container_status("envfile", name)["state"]["waiting"] == {
+            "reason": "CreateContainerConfigError", "message": text}
+
+
 def _waiting(agent, name: str) -> dict[str, str]:
     state = agent.container_status("sub", name).get("state") or {}
     waiting: dict[str, str] = state.get("waiting") or {}

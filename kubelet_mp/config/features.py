@@ -23,7 +23,7 @@ SystemdWatchdog TopologyManagerPolicyBetaOptions UserNamespacesSupport
 """
 
 _OFF = """
-AllowDNSOnlyNodeCSR CPUManagerPolicyAlphaOptions CRIListStreaming CSIVolumeHealth
+AllowDNSOnlyNodeCSR AtomicWriteVolumeUserFields CPUManagerPolicyAlphaOptions CRIListStreaming CSIVolumeHealth
 ChangeContainerStatusOnKubeletRestart ContainerStopSignals
 DefaultPodSysctls EmptyDirVolumeMode EventedPLEG ImageVolumeWithDigest
 InPlacePodVerticalScalingMemoryBackedVolumes KubeletAllocatedPodsEndpoint

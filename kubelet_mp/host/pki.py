@@ -63,6 +63,15 @@ def make_request(name: str, organizations: tuple[str, ...], names: tuple[str, ..
     return Request(made["key"], made["request"], base64.b64decode(made["public"]))
 
 
+def make_pod_key(kind: str) -> tuple[str, str]:
+    """A new key of a PodCertificateRequest's keyType as PKCS#8 PEM, and an empty request signed by it (base64, DER).
+
+    Raises PemError for a kind that there is none of, HostError when none can be made.
+    """
+    made = _run("podkey", {"kind": kind}, "make a key for a pod")
+    return made["key"], made["request"]
+
+
 def inspect(pem: bytes, what: str) -> Certificate:
     """What the first certificate of a PEM text says. `what` names it in errors.
 

@@ -1,6 +1,7 @@
 """Keys, certificate requests and what certificates say. A program of its own: its library would take 10 MB of a room.
 
     python pkitool.py request    stdin {"key": PEM or "", "name": CN, "organizations": [...], "names": [DNS or IP]}
+    python pkitool.py podkey     stdin {"kind": keyType of a PodCertificateRequest}
     python pkitool.py inspect    stdin {"pem": text}
 
 each print one JSON object, or end with UNREADABLE and say on stderr what is wrong with what was given. Only
@@ -14,17 +15,27 @@ import ipaddress
 import json
 import re
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from cryptography import x509
 from cryptography.exceptions import UnsupportedAlgorithm
 from cryptography.hazmat.primitives import hashes, serialization
-from cryptography.hazmat.primitives.asymmetric import ec
+from cryptography.hazmat.primitives.asymmetric import ec, ed25519, rsa
 from cryptography.x509.oid import NameOID
 
 UNREADABLE = 3
 _PRIVATE = re.compile(rb"-----BEGIN (?:[A-Z]+ )?PRIVATE KEY-----.+?-----END (?:[A-Z]+ )?PRIVATE KEY-----", re.DOTALL)
+
+
+_KINDS: Mapping[str, Callable[[], Any]] = {
+    "RSA3072": lambda: rsa.generate_private_key(65537, 3072),
+    "RSA4096": lambda: rsa.generate_private_key(65537, 4096),
+    "ECDSAP256": lambda: ec.generate_private_key(ec.SECP256R1()),
+    "ECDSAP384": lambda: ec.generate_private_key(ec.SECP384R1()),
+    "ECDSAP521": lambda: ec.generate_private_key(ec.SECP521R1()),
+    "ED25519": ed25519.Ed25519PrivateKey.generate,
+}
 
 
 def request(key: str, name: str, organizations: Sequence[str], names: Sequence[str]) -> dict[str, str]:
@@ -40,6 +51,18 @@ def request(key: str, name: str, organizations: Sequence[str], names: Sequence[s
         "key": key or _written(private), "request": signed.public_bytes(serialization.Encoding.PEM).decode(),
         "public": base64.b64encode(_public(private.public_key())).decode(),
     }
+
+
+def pod_key(kind: str) -> dict[str, str]:
+    """A key in PKCS#8 and a request without a subject. Raises ValueError for an unknown kind."""
+    if kind not in _KINDS:
+        raise ValueError(f"unknown key type {kind!r}")
+    private = _KINDS[kind]()
+    digest = None if kind == "ED25519" else hashes.SHA256()
+    signed = x509.CertificateSigningRequestBuilder().subject_name(x509.Name([])).sign(private, digest)
+    key = private.private_bytes(
+        serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption()).decode()
+    return {"key": key, "request": base64.b64encode(signed.public_bytes(serialization.Encoding.DER)).decode()}
 
 
 def inspect(pem: str) -> dict[str, Any]:
@@ -100,7 +123,9 @@ def _names(certificate: x509.Certificate) -> list[str]:
 
 
 def main(command: str, given: dict[str, Any]) -> dict[str, Any]:
-    return request(**given) if command == "request" else inspect(**given)
+    programs: Mapping[str, Callable[..., dict[str, Any]]] = {
+        "request": request, "podkey": pod_key, "inspect": inspect}
+    return programs[command](**given)
 
 
 if __name__ == "__main__":

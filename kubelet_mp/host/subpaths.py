@@ -12,7 +12,7 @@ import stat
 
 from kubelet_mp.errors import MountError
 from kubelet_mp.host import mounts
-from kubelet_mp.host.files import FileError, make_dirs
+from kubelet_mp.host.files import FileError, make_dirs, read_limited
 
 _STEP = os.O_PATH | os.O_NOFOLLOW | os.O_CLOEXEC
 
@@ -46,6 +46,21 @@ def prepare(volume: str, part: str, target: str) -> str:
     finally:
         os.close(fd)
     return target
+
+
+def read_text(volume: str, part: str, limit: int) -> str:
+    """The text of a regular file of at most `limit` bytes inside the volume directory, bytes that are no UTF-8
+    replaced. Raises SubPathError, FileError (MissingFile).
+    """
+    try:
+        root = os.path.realpath(volume, strict=True)
+        fd = _open_inside(root, os.path.join(root, part))
+    except OSError as error:
+        raise FileError.of("open", part, error) from error
+    try:
+        return read_limited(f"/proc/self/fd/{fd}", limit).decode("utf-8", "replace")
+    finally:
+        os.close(fd)
 
 
 def _make_missing(root: str, part: str) -> None:

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, Protocol
 
 from kubelet_mp.errors import ContainerConfigError
 from kubelet_mp.model import podspec
 from kubelet_mp.model.downward import field_value, resource_value
+from kubelet_mp.model.envfile import value_in
 from kubelet_mp.model.expansion import expand_from
 from kubelet_mp.model.nodeview import NodeView
 from kubelet_mp.model.podspec import ContainerSpec, Pod
@@ -26,8 +27,14 @@ class Lookup(Protocol):
     def secret(self, namespace: str, name: str) -> Mapping[str, str] | None:
         """`data` of a Secret, decoded."""
 
-    def env_file(self, volume: str, path: str) -> Mapping[str, str] | None:
-        """The variables in an env file of one of the pod's volumes."""
+
+EnvFiles = Callable[[str, str], str | None]
+"""Volume, path in it → the text of an env file, None where there is none. Raises ContainerConfigError."""
+
+
+def no_files(volume: str, path: str) -> str | None:
+    """The volumes of a pod that has none."""
+    raise ContainerConfigError(f'cannot find the volume "{volume}" referenced by FileKeyRef')
 
 
 def environment(
@@ -38,6 +45,7 @@ def environment(
     pod_ips: Sequence[str] = (),
     lookup: Lookup | None = None,
     services: Iterable[Service] | None = (),
+    files: EnvFiles = no_files,
 ) -> dict[str, str]:
     """Name → value: env over envFrom over service variables, in that order of appearance.
 
@@ -47,7 +55,7 @@ def environment(
     if services is None and not is_static(pod):
         raise ContainerConfigError("services have not yet been read at least once, cannot construct envvars")
     linked = service_variables(pod, services or ())
-    return _Builder(pod, container, node, pod_ips, lookup, linked).build()
+    return _Builder(pod, container, node, pod_ips, lookup, linked, files).build()
 
 
 class _Builder:
@@ -61,9 +69,10 @@ class _Builder:
         pod_ips: Sequence[str],
         lookup: Lookup | None,
         linked: Mapping[str, str],
+        files: EnvFiles,
     ) -> None:
         self.pod, self.container, self.node = pod, container, node
-        self.pod_ips, self.lookup, self.linked = pod_ips, lookup, linked
+        self.pod_ips, self.lookup, self.linked, self.files = pod_ips, lookup, linked, files
         self.values: dict[str, str] = {}
 
     def build(self) -> dict[str, str]:
@@ -122,13 +131,14 @@ class _Builder:
         return entries
 
     def _from_file(self, ref: Mapping[str, Any]) -> str | None:
+        """An empty value is none, as upstream has it."""
         path, key = ref.get("path") or "", ref.get("key") or ""
-        lookup = self._lookup(f'file "{path}" of volume "{ref.get("volumeName")}"')
-        entries = lookup.env_file(ref.get("volumeName") or "", path)
-        if key in (entries or {}):
-            return (entries or {})[key]
-        if ref.get("optional"):
-            return None
+        try:
+            value = value_in(self.files(ref.get("volumeName") or "", path) or "", key)
+        except ValueError as error:
+            raise ContainerConfigError(f'couldn\'t parse env file "{path}": {error}') from error
+        if value or ref.get("optional"):
+            return value or None
         raise ContainerConfigError(f'environment variable key "{key}" not found in file "{path}"')
 
     def _lookup(self, wanted: str) -> Lookup:

@@ -24,7 +24,7 @@ from kubelet_mp.model.containermounts import (
     volume_mounts,
 )
 from kubelet_mp.model.dns import DNSResult
-from kubelet_mp.model.environment import Lookup, environment
+from kubelet_mp.model.environment import EnvFiles, Lookup, environment, no_files
 from kubelet_mp.model.expansion import expand_all
 from kubelet_mp.model.hostname import Hostname
 from kubelet_mp.model.namespaces import UserNamespace, check_user_namespace
@@ -84,6 +84,7 @@ class ContainerInputs:
     termination_log: str | None = None
     etc_hosts: str | None = None
     lookup: Lookup | None = None
+    env_files: EnvFiles = no_files
     services: Iterable[Service] | None = ()
     extra_groups: tuple[int, ...] = ()
     userns: UserNamespace | None = None
@@ -165,7 +166,8 @@ def container_environment(
     """All variables of a container, those of device plugins first. Raises ContainerConfigError."""
     granted = inputs.grant.envs if inputs.grant else {}
     own = environment(
-        pod, container, node, pod_ips=inputs.pod_ips, lookup=inputs.lookup, services=inputs.services
+        pod, container, node, pod_ips=inputs.pod_ips, lookup=inputs.lookup, services=inputs.services,
+        files=inputs.env_files
     )
     return {**granted, **own}
 

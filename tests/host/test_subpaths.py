@@ -6,8 +6,9 @@ import pytest
 
 from kubelet_mp.errors import HostError
 from kubelet_mp.host import mounts
+from kubelet_mp.host.files import FileError, FileTooLarge, MissingFile
 from kubelet_mp.host.removal import remove_tree
-from kubelet_mp.host.subpaths import SubPathError, prepare, target_path
+from kubelet_mp.host.subpaths import SubPathError, prepare, read_text, target_path
 
 pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason="bind mounts need root")
 
@@ -86,3 +87,22 @@ def test_no_descriptor_is_left_open(place):
     with pytest.raises(SubPathError):
         prepare(str(volume), "esc", target + "x")
     assert len(os.listdir("/proc/self/fd")) == before
+
+
+def test_a_file_is_read_only_where_it_lies_inside_the_volume(place):
+    volume, _ = place
+    (volume / "d").mkdir()
+    (volume / "d/f").write_text("text")
+    (volume / "link").symlink_to("d/f")
+    (volume / "out").symlink_to("/etc/hostname")
+    os.mkfifo(volume / "pipe")
+    assert read_text(str(volume), "d/f", 4) == read_text(str(volume), "link", 4) == "text"
+    with pytest.raises(SubPathError, match="leads out"):
+        read_text(str(volume), "out", 100)
+    with pytest.raises(FileTooLarge):
+        read_text(str(volume), "d/f", 3)
+    with pytest.raises(MissingFile):
+        read_text(str(volume), "none", 100)
+    for name in ("pipe", "d"):
+        with pytest.raises(FileError):
+            read_text(str(volume), name, 100)

@@ -43,7 +43,7 @@ class Objects:
     def secret(self, namespace, name):
         return self.secrets.get(f"{namespace}/{name}")
 
-    def env_file(self, volume, path):
+    def file(self, volume, path):
         return self.files.get(f"{volume}:{path}")
 
 
@@ -159,7 +159,8 @@ def test_bad_resource_refs(entry, text):
         run(make([entry]))
 
 
-LOOKUP = Objects({"ns/cm": {"a": "1", "b.c": "2"}}, {"ns/s": {"a": "hidden"}}, {"v:f.env": {"K": "file"}})
+FILES = {"v:f.env": "K='file'", "v:bad.env": "K"}
+LOOKUP = Objects({"ns/cm": {"a": "1", "b.c": "2"}}, {"ns/s": {"a": "hidden"}}, FILES)
 OPTIONAL = {"optional": True}
 
 
@@ -200,7 +201,7 @@ def test_env_over_env_from_over_services():
     ],
 )
 def test_references_to_objects(entry, value):
-    assert run(make([entry]), lookup=LOOKUP) == value
+    assert run(make([entry]), lookup=LOOKUP, files=LOOKUP.file) == value
 
 
 @pytest.mark.parametrize(
@@ -211,12 +212,14 @@ def test_references_to_objects(entry, value):
         (key("configMapKeyRef", name="zz", key="a"), 'configmap "zz" not found'),
         (key("secretKeyRef", name="zz", key="a"), 'secret "zz" not found'),
         (key("fileKeyRef", volumeName="v", path="f.env", key="Z"), 'key "Z" not found in file "f.env"'),
+        (key("fileKeyRef", volumeName="v", path="none", key="K"), 'key "K" not found in file "none"'),
+        (key("fileKeyRef", volumeName="v", path="bad.env", key="K", **OPTIONAL), "couldn't parse env file"),
         (key("somethingNew", name="x"), "unknown source somethingNew"),
     ],
 )
 def test_missing_objects_and_keys(entry, text):
     with pytest.raises(ContainerConfigError, match=text):
-        run(make([entry]), lookup=LOOKUP)
+        run(make([entry]), lookup=LOOKUP, files=LOOKUP.file)
 
 
 @pytest.mark.parametrize(
@@ -224,7 +227,6 @@ def test_missing_objects_and_keys(entry, text):
     [
         make([key("secretKeyRef", name="s", key="a")]),
         make([], [{"configMapRef": {"name": "s"}}]),
-        make([key("fileKeyRef", volumeName="v", path="f", key="K")]),
     ],
 )
 def test_without_an_api_server_references_are_refused(pod):

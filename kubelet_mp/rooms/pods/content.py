@@ -80,10 +80,6 @@ class PodLookup:
         found = self._object("secret", namespace, name)
         return None if found is None else Decoded(found.get("data") or {}, f"Secret {namespace}/{name}")
 
-    def env_file(self, volume: str, path: str) -> Mapping[str, str] | None:
-        raise ContainerConfigError(f'the variable from file "{path}" of volume "{volume}" cannot be set: '
-                                   "fileKeyRef is not supported yet")
-
     def _object(self, kind: str, namespace: str, name: str) -> Json | None:
         self.asked = True
         key = (kind, namespace, name)

@@ -12,8 +12,10 @@ from typing import Any
 from kubelet_mp import log
 from kubelet_mp.errors import ContainerConfigError, HostError, KubeletError, RuntimeCallError
 from kubelet_mp.host import subpaths
+from kubelet_mp.host.files import MissingFile
 from kubelet_mp.model import criname, podspec
 from kubelet_mp.model.dns import pod_dns
+from kubelet_mp.model.environment import no_files
 from kubelet_mp.model.hostname import pod_hostname
 from kubelet_mp.model.hostsfile import hosts_text
 from kubelet_mp.model.podconfig import (
@@ -36,6 +38,7 @@ from kubelet_mp.rooms.pods.kill import Killer
 RETRY = 10.0  # s, stretched by the caller's jitter
 CONTENT_RETRY = 3.0  # s, likewise, while an object of the API server is missing
 SERVICES_PATIENCE = 5.0  # s that the first list of services may take
+ENV_FILE_LIMIT = 64 * 1024  # bytes
 BUSY_RETRY = 1.0  # s, likewise, while the runtime undoes a call whose caller died
 _log = log.get("pods")
 
@@ -188,7 +191,7 @@ class Starter:
                 image_ref=image.id, image_uid=image.uid, image_user=image.username, pod_ips=self.place.ips,
                 volumes={volume: MountedVolume(path) for volume, path in self.volumes.items()},
                 termination_log=work.env.dirs.make_termination_log(work.uid, name),
-                etc_hosts=self._etc_hosts(), lookup=lookup, services=services,
+                etc_hosts=self._etc_hosts(), lookup=lookup, env_files=self._env_file, services=services,
                 target_id=self.running.get(container.get("targetContainerName") or "", ""))
             inputs = replace(inputs, subpaths=self._prepare_subpaths(container, inputs))
             return container_config(work.pod, container, work.env.node, inputs)
@@ -225,6 +228,21 @@ class Starter:
                 _log.error(text, pod=f"{work.namespace}/{work.name}", err=str(error))
                 raise ContainerConfigError(text) from error
         return ready
+
+    def _env_file(self, volume: str, path: str) -> str | None:
+        """model.environment.EnvFiles; the message shown to users has no host path in it."""
+        if not self.work.env.settings.feature("EnvFiles"):
+            raise ContainerConfigError("fileKeyRef needs the feature gate EnvFiles", "turn the gate on")
+        if not self.volumes.get(volume):
+            return no_files(volume, path)
+        try:
+            return subpaths.read_text(self.volumes[volume], path, ENV_FILE_LIMIT)
+        except MissingFile:
+            return None
+        except HostError as error:
+            text = f'couldn\'t read env file "{path}" of volume "{volume}"'
+            _log.error(text, pod=f"{self.work.namespace}/{self.work.name}", err=str(error))
+            raise ContainerConfigError(text) from error
 
     def _etc_hosts(self) -> str | None:
         pod, node = self.work.pod, self.work.env.node

@@ -23,9 +23,16 @@ def mode_of(body: Mapping[str, Any], default: int, field: str = "mode") -> int:
     return default if found is None else int(found)
 
 
-def object_files(key: Key, found: Mapping[str, Any] | None, body: Mapping[str, Any], default: int
-                 ) -> dict[str, Content]:
+def user_of(body: Mapping[str, Any], default: int | None, field: str = "user") -> int | None:
+    """An owner of the spec; 0 is one too."""
+    found = body.get(field)
+    return default if found is None else int(found)
+
+
+def object_files(key: Key, found: Mapping[str, Any] | None, body: Mapping[str, Any], default: int,
+                 user: int | None = None) -> dict[str, Content]:
     """Path → content of a source. `body`: the source's items and optional; `found`: None if it does not exist.
+    default, user: mode and owner of files of which the spec tells none.
 
     Raises ValueError with the text of the problem.
     """
@@ -36,16 +43,17 @@ def object_files(key: Key, found: Mapping[str, Any] | None, body: Mapping[str, A
     values = _values(key, found)
     items = body.get("items")
     if not items:
-        return {check_path(name): Content(data, default) for name, data in values.items()}
-    return _chosen(key, values, items, default, bool(body.get("optional")))
+        return {check_path(name): Content(data, default, user) for name, data in values.items()}
+    return _chosen(key, values, items, Content(b"", default, user), bool(body.get("optional")))
 
 
-def _chosen(key: Key, values: Mapping[str, bytes], items: Iterable[Mapping[str, Any]], default: int, optional: bool
+def _chosen(key: Key, values: Mapping[str, bytes], items: Iterable[Mapping[str, Any]], like: Content, optional: bool
             ) -> dict[str, Content]:
     files = {}
     for item in items:
         if item["key"] in values:
-            files[check_path(item["path"])] = Content(values[item["key"]], mode_of(item, default))
+            files[check_path(item["path"])] = Content(
+                values[item["key"]], mode_of(item, like.mode), user_of(item, like.uid))
         elif not optional:
             raise ValueError(f"references non-existent {_WORDS.get(key.kind, key.kind)} key: {item['key']}")
     return files

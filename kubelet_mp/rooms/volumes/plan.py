@@ -7,14 +7,13 @@ from typing import Any
 
 from kubelet_mp.model import podspec
 from kubelet_mp.model.podspec import Pod
-from kubelet_mp.rooms.volumes.content.keys import CONFIG_MAP, SECRET, Key
+from kubelet_mp.rooms.volumes.content.keys import BUNDLES, CONFIG_MAP, SECRET, Key
 
 Volume = Mapping[str, Any]
 
 FROM_API = ("configMap", "secret")
-WRITTEN = (*FROM_API, "downwardAPI", "projected")
 NOT_YET = ("persistentVolumeClaim", "ephemeral", "csi")
-PROJECTED = ("configMap", "secret", "downwardAPI", "serviceAccountToken")
+PROJECTED = ("configMap", "secret", "downwardAPI", "serviceAccountToken", "clusterTrustBundle", "podCertificate")
 
 
 def needed(pod: Pod) -> dict[str, Volume]:
@@ -36,8 +35,6 @@ def type_of(volume: Volume) -> str:
 def unsupported(volume: Volume, *, api: bool = False) -> str:
     """Why the volume cannot be set up by this agent, "" when it can. api: whether there is an API server."""
     kind = type_of(volume)
-    if api and kind in WRITTEN and _names_users(volume[kind]):
-        return f"{kind} volumes with a user of their files are not supported yet"
     if kind in NOT_YET or (kind in FROM_API and not api):
         return f"{kind} volumes {_lack(api)}"
     if kind == "projected":
@@ -51,15 +48,6 @@ def _unsupported_projection(body: Mapping[str, Any], api: bool) -> str:
     kinds = {kind for kind, _ in projections(body)}
     others = sorted(kinds - set(PROJECTED if api else ("downwardAPI",)))
     return f"projected volumes with {', '.join(others)} {_lack(api)}" if others else ""
-
-
-def _names_users(body: Any) -> bool:
-    """Whether owners of single files are asked for (defaultUser, user), at any depth."""
-    if isinstance(body, list):
-        return any(map(_names_users, body))
-    if not isinstance(body, dict):
-        return False
-    return any(body.get(field) is not None for field in ("defaultUser", "user")) or _names_users(list(body.values()))
 
 
 def _lack(api: bool) -> str:
@@ -83,20 +71,29 @@ def references(volume: Volume, namespace: str) -> frozenset[Key]:
         return frozenset({Key(SECRET, namespace, volume[kind].get("secretName") or "")})
     if kind != "projected":
         return frozenset()
-    kinds = {"configMap": CONFIG_MAP, "secret": SECRET}
-    found = projections(volume[kind])
-    return frozenset(Key(kinds[k], namespace, body.get("name") or "") for k, body in found if k in kinds)
+    return frozenset(filter(None, (_reference(*source, namespace) for source in projections(volume[kind]))))
 
 
-def has_tokens(volume: Volume) -> bool:
-    """Whether service account tokens are in the volume, which are to be renewed."""
+def _reference(kind: str, body: Mapping[str, Any], namespace: str) -> Key | None:
+    if kind == "clusterTrustBundle":
+        return BUNDLES
+    known = {"configMap": CONFIG_MAP, "secret": SECRET}
+    return Key(known[kind], namespace, body.get("name") or "") if kind in known else None
+
+
+def expires(volume: Volume) -> bool:
+    """Whether tokens or certificates are in the volume, which are to be renewed."""
     body = volume.get("projected") or {}
-    return any(kind == "serviceAccountToken" for kind, _ in projections(body))
+    return any(kind in ("serviceAccountToken", "podCertificate") for kind, _ in projections(body))
+
+
+def has_certificates(volume: Volume) -> bool:
+    return any(kind == "podCertificate" for kind, _ in projections(volume.get("projected") or {}))
 
 
 def from_api(volume: Volume) -> bool:
     """Whether its content comes from the API server, at least in part."""
-    return bool(references(volume, "")) or has_tokens(volume)
+    return bool(references(volume, "")) or expires(volume)
 
 
 def own_facts(pod: Pod) -> tuple[Any, ...]:

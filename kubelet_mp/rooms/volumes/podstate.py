@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from kubelet_mp.model import podspec
 from kubelet_mp.model.podspec import Pod
 from kubelet_mp.rooms.volumes.content.keys import Key
-from kubelet_mp.rooms.volumes.plan import Volume, needed, references, unsupported
+from kubelet_mp.rooms.volumes.plan import Volume, has_certificates, needed, references, unsupported
 from kubelet_mp.wire.messages import PodVolumesReady
 
 FIRST, LONGEST = 0.5, 122.0  # s between two attempts at one volume
@@ -75,6 +75,9 @@ class PodState:
         """The objects of the API server that its volumes are made of."""
         namespace = podspec.namespace(self.pod)
         return frozenset(key for state in self.volumes.values() for key in references(state.volume, namespace))
+
+    def has_certificates(self) -> bool:
+        return any(has_certificates(state.volume) for state in self.volumes.values())
 
     def busy(self) -> bool:
         """Whether a set-up is under way."""

@@ -15,11 +15,11 @@ from kubelet_mp.model.nodeview import NodeView
 from kubelet_mp.model.podspec import Pod, namespace
 from kubelet_mp.rooms.base import Room, RoomContext
 from kubelet_mp.rooms.volumes import orphans
-from kubelet_mp.rooms.volumes.content.keys import Key
+from kubelet_mp.rooms.volumes.content.keys import POD_CERTIFICATE, Key
 from kubelet_mp.rooms.volumes.content.store import ApiContent, connect
 from kubelet_mp.rooms.volumes.dirs import Dirs, is_safe
 from kubelet_mp.rooms.volumes.freeing import TakeDowns
-from kubelet_mp.rooms.volumes.plan import has_tokens, references
+from kubelet_mp.rooms.volumes.plan import expires, has_certificates, references
 from kubelet_mp.rooms.volumes.setup import SetUps
 from kubelet_mp.rooms.volumes.takedown import known_pods
 from kubelet_mp.wire.messages import (
@@ -35,10 +35,13 @@ from kubelet_mp.wire.messages import (
 )
 
 SWEEP_EVERY, SWEEP_DELAY = 60.0, 2.0  # s
-RENEW_EVERY = 5.0  # s between two looks for tokens that are to be renewed
+RENEW_EVERY = 5.0  # s between two looks for tokens and certificates that are to be renewed
 
-Connect = Callable[[Settings, Callable[[Key], None], Callable[[BaseException], None]], ApiContent | None]
-"""Settings, what to call when an object changed, and with a fault of ours → the content; None standalone."""
+Connect = Callable[
+    [Settings, Callable[[Key], None], Callable[[BaseException], None], Callable[[str, str, str], None]],
+    ApiContent | None]
+"""Settings, what to call when an object changed, with a fault of ours, and with UID, reason and text of a warning
+→ the content; None standalone."""
 
 
 class VolumesRoom(Room):
@@ -54,7 +57,7 @@ class VolumesRoom(Room):
         self._share = share_root
         self._dirs = Dirs(os.path.abspath(context.settings.root_dir))
         self._cgroups = cgroups
-        self._content = connect(self.settings, self._object_changed, self.fail)
+        self._content = connect(self.settings, self._object_changed, self.fail, self._warn_of)
         self._setups = SetUps(self._dirs, self.timers, tell=self.send, fail=self._failed, post=self.post,
                               ended=self._ended, content=self._content)
         self._takedowns = TakeDowns(self._dirs, self.timers, freed=self._freed, post=self.post,
@@ -152,22 +155,35 @@ class VolumesRoom(Room):
     # ---- content from the API server ----
 
     def _follow(self, content: ApiContent) -> None:
-        """Write volumes again when tokens are to be renewed, and where nobody tells of changed objects."""
-        self.timers.every(RENEW_EVERY, lambda: self._renew(content.tokens.due()), jitter=0.1)
+        """Write volumes again when something in them is to be renewed, and where nobody tells of changed objects."""
+        self.timers.every(RENEW_EVERY, lambda: self._renew(content.due()), jitter=0.1)
         if content.polled:
             self.timers.every(self.settings.kubelet.sync_frequency or RENEW_EVERY, self._read_again, jitter=0.5)
 
     def _renew(self, due: set[str]) -> None:
         if due:
-            self._setups.refresh(lambda uid, _, state: uid in due and has_tokens(state.volume))
+            self._setups.refresh(lambda uid, _, state: uid in due and expires(state.volume))
 
     def _read_again(self) -> None:
         self._setups.refresh(lambda _, pod, state: bool(references(state.volume, "")))
 
     def _object_changed(self, key: Key) -> None:
         """Called in the thread of a watch."""
-        self.post(lambda: self._setups.refresh(
-            lambda _, pod, state: key in references(state.volume, namespace(pod.pod))))
+        if key.kind == POD_CERTIFICATE:
+            self.post(lambda: self._setups.refresh(
+                lambda uid, _, state: uid == key.name and has_certificates(state.volume)))
+        else:
+            self.post(lambda: self._setups.refresh(
+                lambda _, pod, state: key in references(state.volume, namespace(pod.pod))))
+
+    def _warn_of(self, uid: str, reason: str, text: str) -> None:
+        """Called in the thread of a set-up."""
+        def send() -> None:
+            state = self._setups.pods.get(uid)
+            if state is not None:
+                self.pod_event(state.pod, "Warning", reason, text)
+
+        self.post(send)
 
     # ---- what belongs to nobody ----
 

@@ -58,7 +58,7 @@ class SetUps:
             state = self.pods[uid] = PodState(pod, api=self._content is not None)
         before, changed = own_facts(state.pod), state.take(pod)
         if self._content is not None and any(from_api(each.volume) for each in state.volumes.values()):
-            self._content.hold(uid, state.references())
+            self._content.hold(uid, state.references(), certificates=state.has_certificates())
         for name in list(state.volumes):
             self._begin_where_needed(uid, name, changed, stale=before != own_facts(pod))
         self._report(uid, always=True)

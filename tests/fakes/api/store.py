@@ -27,6 +27,8 @@ KINDS = {
     "CSIDriver": ("/apis/storage.k8s.io/v1", "csidrivers", False),
     "VolumeAttachment": ("/apis/storage.k8s.io/v1", "volumeattachments", False),
     "CertificateSigningRequest": ("/apis/certificates.k8s.io/v1", "certificatesigningrequests", False),
+    "ClusterTrustBundle": ("/apis/certificates.k8s.io/v1", "clustertrustbundles", False),
+    "PodCertificateRequest": ("/apis/certificates.k8s.io/v1", "podcertificaterequests", True),
 }
 _KIND_OF = {(base, resource): kind for kind, (base, resource, _) in KINDS.items()}
 STATUS_APART = {"pods", "nodes", "certificatesigningrequests", "namespaces", "persistentvolumeclaims"}

@@ -139,8 +139,6 @@ def test_what_is_refused_or_no_text_is_said() -> None:
     assert again is not None and again["good"] == "1"
     with pytest.raises(ContainerConfigError, match="no answer"):
         content.lookup("other").secret("default", "s")
-    with pytest.raises(ContainerConfigError, match="fileKeyRef is not supported yet"):
-        lookup.env_file("v", "p")
 
 
 # ---- services ----

@@ -11,13 +11,16 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from cryptography import x509
+from cryptography.hazmat.primitives import serialization
 
 from kubelet_mp.config import KubeletConfiguration, Settings
 from kubelet_mp.host import mounts
 from kubelet_mp.rooms.volumes import room as rooms
+from kubelet_mp.rooms.volumes.content.pem import certificate
 from kubelet_mp.rooms.volumes.crew import Crew
 from kubelet_mp.rooms.volumes.room import VolumesRoom
-from kubelet_mp.wire.messages import Event, NodeFacts, PodAdmitted, PodFreed, PodStopped, PodVolumesReady
+from kubelet_mp.wire.messages import Event, NodeFacts, NodeObject, PodAdmitted, PodFreed, PodStopped, PodVolumesReady
 from tests.fakes.api import FakeApi
 from tests.fakes.link import RoomRunner
 from tests.support import wait_until
@@ -237,3 +240,47 @@ def test_a_crew_is_small_and_ends_when_there_is_nothing_to_do():
     wait_until(lambda: crew._threads == 0)
     crew.run(lambda: done.append(9))
     wait_until(lambda: 9 in done)
+
+
+def test_trust_and_a_certificate_for_the_pod(api: FakeApi, run: Runs):
+    requests = "/apis/certificates.k8s.io/v1/namespaces/d/podcertificaterequests"
+    api.add({"apiVersion": "certificates.k8s.io/v1", "kind": "ClusterTrustBundle", "metadata": {"name": "t"},
+             "spec": {"trustBundle": certificate(b"anchor")}})
+    api.add({"apiVersion": "v1", "kind": "ServiceAccount", "metadata": {"name": "default", "namespace": "d"}})
+    source = {"signerName": "s.example/x", "keyType": "ECDSAP256", "credentialBundlePath": "b.pem", "keyPath": "k.pem",
+              "certificateChainPath": "c.pem"}
+    volume = {"name": "v", "projected": {"sources": [
+        {"clusterTrustBundle": {"name": "t", "path": "t.pem"}}, {"podCertificate": source}]}}
+    with run() as room:
+        room.give(NodeObject({"metadata": {"name": "n", "uid": "node-uid"}}),
+                  PodAdmitted("u", pod("u", volume, spec={"securityContext": {"runAsUser": 7}})))
+        [made] = wait_until(lambda: api.all(requests))
+        request = x509.load_der_x509_csr(base64.b64decode(made["spec"]["stubPKCS10Request"]))
+        assert made["spec"]["nodeUID"] == "node-uid" and request.is_signature_valid
+        times = {"beginRefreshAt": "2100-01-01T00:00:00Z", "notAfter": "2100-02-01T00:00:00Z"}
+        api.change(f"{requests}/{made['metadata']['name']}", lambda one: one.update(status={
+            "conditions": [{"type": "Issued", "status": "True"}], "certificateChain": certificate(b"leaf"), **times}))
+        path = Path(stands(room, "u")["v"])
+        key, chain = (path / "k.pem").read_text(), (path / "c.pem").read_text()
+        assert chain == certificate(b"leaf") and (path / "b.pem").read_text() == key + chain
+        private = serialization.load_pem_private_key(key.encode(), None)
+        assert key.startswith("-----BEGIN PRIVATE KEY-----\n") and private.public_key() == request.public_key()
+        assert (path / "t.pem").read_text() == certificate(b"anchor")
+        assert mode(path / "k.pem") == 0o600 and os.stat(path / "k.pem").st_uid == 7
+        api.change("/apis/certificates.k8s.io/v1/clustertrustbundles/t",
+                   lambda one: one["spec"].update(trustBundle=certificate(b"new")))
+        wait_until(lambda: (path / "t.pem").read_text() == certificate(b"new"), 2.0)
+        assert (path / "k.pem").read_text() == key
+
+
+def test_owners_of_files(api: FakeApi, run: Runs):
+    api.add(config_map("one", a="1", b="2"))
+    items = [{"key": "a", "path": "a", "user": 5}, {"key": "b", "path": "b"}]
+    with run() as room:
+        room.give(PodAdmitted("u", pod(
+            "u", {"name": "c", "configMap": {"name": "one", "items": items, "defaultUser": 6}},
+            {"name": "d", "downwardAPI": {"items": [
+                {"path": "n", "user": 8, "fieldRef": {"fieldPath": "metadata.name"}}]}})))
+        paths = stands(room, "u")
+        assert [os.stat(f"{paths['c']}/{name}").st_uid for name in "ab"] == [5, 6]
+        assert os.stat(f"{paths['d']}/n").st_uid == 8

@@ -1,4 +1,4 @@
-"""The single objects that volumes refer to. Pure."""
+"""What of the API server volumes refer to. Pure."""
 
 from __future__ import annotations
 
@@ -24,6 +24,18 @@ class Key(NamedTuple):
     @property
     def path(self) -> str:
         return f"{self.collection}/{self.name}"
+
+
+BUNDLES = Key("clustertrustbundle", "", "")
+"""Stands for all ClusterTrustBundles: a volume may be made of any of them."""
+
+POD_CERTIFICATE = "podcertificate"
+"""The kind of a key that tells of a pod's certificates; its name is the pod's UID."""
+
+
+class Watch(Protocol):
+    def start(self) -> None: ...
+    def stop(self) -> None: ...
 
 
 class Objects(Protocol):

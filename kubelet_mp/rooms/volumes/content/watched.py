@@ -6,19 +6,14 @@ Source: Kubernetes 1.37 pkg/kubelet/util/manager (watch based manager).
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Any, Protocol
 
 from kubelet_mp.errors import ApiError
-from kubelet_mp.rooms.volumes.content.keys import Json, Key, slim
+from kubelet_mp.rooms.volumes.content.collection import stop_aside
+from kubelet_mp.rooms.volumes.content.keys import Json, Key, Watch, slim
 
 PATIENCE = 10.0  # s that a first list may take
-
-
-class Watch(Protocol):
-    def start(self) -> None: ...
-    def stop(self) -> None: ...
 
 
 MakeWatch = Callable[[Key, Callable[[list[Json]], None], Callable[[str, Json], None], Callable[[str], None]], Watch]
@@ -61,7 +56,7 @@ class Watched:
                 self._entries.setdefault(key, _Entry()).users.add(uid)
             unused = [self._leave(uid, key) for key in before - keys]
             self._news.notify_all()
-        _stop_aside(watch for watch in unused if watch is not None)
+        stop_aside(watch for watch in unused if watch is not None)
 
     def drop(self, uid: str) -> None:
         self.hold(uid, frozenset())
@@ -69,7 +64,7 @@ class Watched:
     def close(self) -> None:
         with self._news:
             entries, self._entries, self._held = self._entries, {}, {}
-        _stop_aside(entry.watch for entry in entries.values() if entry.watch is not None)
+        stop_aside(entry.watch for entry in entries.values() if entry.watch is not None)
 
     def _leave(self, uid: str, key: Key) -> Watch | None:
         """The watch that nobody needs any more."""
@@ -123,10 +118,3 @@ class Watched:
         with self._news:
             entry.problem = problem
             self._news.notify_all()
-
-
-def _stop_aside(watches: Iterable[Any]) -> None:
-    """Stopping waits for the watch's thread, which may be about to take our lock."""
-    found = list(watches)
-    if found:
-        threading.Thread(target=lambda: [watch.stop() for watch in found], name="unwatch", daemon=True).start()

@@ -13,6 +13,7 @@ from kubelet_mp.model.nodeview import NodeView
 from kubelet_mp.model.podspec import Pod, uid
 from kubelet_mp.rooms.volumes.content.store import ApiContent
 from kubelet_mp.rooms.volumes.dirs import Dirs
+from kubelet_mp.rooms.volumes.payload import MODE, mode_of, user_of
 from kubelet_mp.rooms.volumes.plan import Volume, fs_group, type_of
 
 
@@ -58,6 +59,11 @@ def make_directory(job: Job, plugin: str, mode: int) -> str:
         make_dirs(above, 0o750)
     make_dirs(path, mode)
     return path
+
+
+def defaults(job: Job) -> tuple[int, int | None]:
+    """Mode and owner (None: the agent's) of the volume's files of which the spec tells none."""
+    return mode_of(job.source, MODE, "defaultMode"), user_of(job.source, None, "defaultUser")
 
 
 class Kind(ABC):

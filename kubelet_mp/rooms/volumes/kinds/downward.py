@@ -10,8 +10,8 @@ from kubelet_mp.host.atomicdir import Content, check_path
 from kubelet_mp.model import podspec
 from kubelet_mp.model.downward import metadata_value, resource_value
 from kubelet_mp.rooms.volumes.kinds.atomic import write
-from kubelet_mp.rooms.volumes.kinds.base import Job, Kind, VolumeError
-from kubelet_mp.rooms.volumes.payload import MODE, mode_of
+from kubelet_mp.rooms.volumes.kinds.base import Job, Kind, VolumeError, defaults
+from kubelet_mp.rooms.volumes.payload import mode_of, user_of
 
 
 class DownwardApi(Kind):
@@ -21,16 +21,17 @@ class DownwardApi(Kind):
     follows_pod: ClassVar[bool] = True
 
     def set_up(self, job: Job) -> str:
-        default = mode_of(job.source, MODE, "defaultMode")
-        return write(job, self.plugin, item_files(job, job.source.get("items") or (), default))
+        return write(job, self.plugin, item_files(job, job.source.get("items") or (), *defaults(job)))
 
 
-def item_files(job: Job, items: Iterable[Mapping[str, Any]], default: int) -> dict[str, Content]:
+def item_files(job: Job, items: Iterable[Mapping[str, Any]], default: int, user: int | None = None
+               ) -> dict[str, Content]:
     """Path → content; of two items with one path the later wins. Raises VolumeError."""
     found = {}
     for item in items:
         try:
-            found[check_path(item["path"])] = Content(_value(item, job).encode(), mode_of(item, default))
+            found[check_path(item["path"])] = Content(
+                _value(item, job).encode(), mode_of(item, default), user_of(item, user))
         except (ContainerConfigError, ValueError) as error:
             raise VolumeError(str(error)) from error
     return found

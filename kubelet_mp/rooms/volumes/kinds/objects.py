@@ -10,8 +10,8 @@ from kubelet_mp.host.atomicdir import Content
 from kubelet_mp.model import podspec
 from kubelet_mp.rooms.volumes.content.keys import CONFIG_MAP, SECRET, Key
 from kubelet_mp.rooms.volumes.kinds.atomic import write
-from kubelet_mp.rooms.volumes.kinds.base import Job, Kind, VolumeError
-from kubelet_mp.rooms.volumes.payload import MODE, mode_of, object_files
+from kubelet_mp.rooms.volumes.kinds.base import Job, Kind, VolumeError, defaults
+from kubelet_mp.rooms.volumes.payload import object_files
 
 
 class ConfigMap(Kind):
@@ -25,7 +25,7 @@ class ConfigMap(Kind):
 
     def set_up(self, job: Job) -> str:
         name = job.source.get(self.field) or ""
-        files = read_object(job, self.kind, name, job.source, mode_of(job.source, MODE, "defaultMode"))
+        files = read_object(job, self.kind, name, job.source, *defaults(job))
         return write(job, self.plugin, files, memory=self.memory)
 
     def doing(self, job: Job) -> str:
@@ -39,13 +39,14 @@ class Secret(ConfigMap):
     memory: ClassVar[bool] = True
 
 
-def read_object(job: Job, kind: str, name: str, body: Mapping[str, Any], default: int) -> dict[str, Content]:
+def read_object(job: Job, kind: str, name: str, body: Mapping[str, Any], default: int, user: int | None
+                ) -> dict[str, Content]:
     """The files of one object. Raises VolumeError."""
     if job.content is None:
         raise VolumeError(f"{kind}s need the API server", "run with --kubeconfig")
     key = Key(kind, podspec.namespace(job.pod), name)
     try:
-        return object_files(key, job.content.object(key), body, default)
+        return object_files(key, job.content.object(key), body, default, user)
     except ApiError as error:
         raise VolumeError(error.message, error.fix) from error
     except ValueError as error:

@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any, ClassVar
 
-from kubelet_mp.errors import ApiError
+from kubelet_mp.errors import ApiError, HostError
 from kubelet_mp.host.atomicdir import Content, check_path
 from kubelet_mp.model import podspec
+from kubelet_mp.rooms.volumes.content.certificates import CertificateKey
 from kubelet_mp.rooms.volumes.content.keys import CONFIG_MAP, SECRET
+from kubelet_mp.rooms.volumes.content.store import ApiContent
 from kubelet_mp.rooms.volumes.content.tokens import DEFAULT_SECONDS, TokenKey
 from kubelet_mp.rooms.volumes.kinds.atomic import write
-from kubelet_mp.rooms.volumes.kinds.base import Job, Kind, VolumeError
+from kubelet_mp.rooms.volumes.kinds.base import Job, Kind, VolumeError, defaults
 from kubelet_mp.rooms.volumes.kinds.downward import item_files
 from kubelet_mp.rooms.volumes.kinds.objects import read_object
-from kubelet_mp.rooms.volumes.payload import MODE, mode_of, together
+from kubelet_mp.rooms.volumes.payload import together, user_of
 from kubelet_mp.rooms.volumes.plan import fs_user, projections
 
 _PRIVATE = 0o600
@@ -36,44 +38,66 @@ class Projected(Kind):
 
 def payload(job: Job) -> dict[str, Content]:
     """Path → content of all sources. Raises VolumeError with the problems of all of them."""
-    default = mode_of(job.source, MODE, "defaultMode")
     found: dict[str, Content] = {}
     problems = []
-    for kind, body in projections(job.source):
+    for index, (kind, body) in enumerate(projections(job.source)):
         try:
-            found |= _files(job, kind, body, default)
-        except VolumeError as error:
+            found |= _files(job, kind, body, index)
+        except HostError as error:
             problems.append(error.message)
     if problems:
         raise VolumeError(together(problems))
     return found
 
 
-def _files(job: Job, kind: str, body: Mapping[str, Any], default: int) -> dict[str, Content]:
+def _files(job: Job, kind: str, body: Mapping[str, Any], index: int) -> dict[str, Content]:
     if kind == "downwardAPI":
-        return item_files(job, body.get("items") or (), default)
+        return item_files(job, body.get("items") or (), *defaults(job))
     if kind in ("configMap", "secret"):
         object_kind = CONFIG_MAP if kind == "configMap" else SECRET
-        return read_object(job, object_kind, body.get("name") or "", body, default)
-    if kind == "serviceAccountToken":
-        return _token(job, body, default)
-    raise VolumeError(f"projected volumes with {kind} are not supported yet")
-
-
-def _token(job: Job, body: Mapping[str, Any], default: int) -> dict[str, Content]:
-    """A token only for whom it is meant: the one user of all containers, or the volume's group."""
+        return read_object(job, object_kind, body.get("name") or "", body, *defaults(job))
+    if kind not in _READERS:
+        raise VolumeError(f"projected volumes with {kind} are not supported yet")
     if job.content is None:
-        raise VolumeError("service account tokens need the API server", "run with --kubeconfig")
-    pod = job.pod
-    key = TokenKey(
-        podspec.namespace(pod), podspec.spec(pod).get("serviceAccountName") or "default", body.get("audience") or "",
-        int(body.get("expirationSeconds") or DEFAULT_SECONDS), podspec.name(pod), podspec.uid(pod))
-    user = fs_user(pod)
-    mode = default if user is None and job.fs_group is None else _PRIVATE
+        raise VolumeError(f"projected volumes with {kind} need the API server", "run with --kubeconfig")
     try:
-        path, text = check_path(body.get("path") or ""), job.content.token(key)
+        texts = _READERS[kind](job, job.content, body, index)
+        return {check_path(path): _private(job, body, text) for path, text in texts.items()}
     except ApiError as error:
         raise VolumeError(error.message, error.fix) from error
     except ValueError as error:
         raise VolumeError(str(error)) from error
-    return {path: Content(text.encode(), mode, user)}
+
+
+def _private(job: Job, body: Mapping[str, Any], text: str) -> Content:
+    """A file only for whom it is meant: the one user of all containers, or the volume's group."""
+    mode, user = defaults(job)
+    user = user_of(body, fs_user(job.pod) if user is None else user)
+    return Content(text.encode(), mode if user is None and job.fs_group is None else _PRIVATE, user)
+
+
+def _token(job: Job, content: ApiContent, body: Mapping[str, Any], index: int) -> dict[str, str]:
+    key = TokenKey(
+        podspec.namespace(job.pod), _account(job), body.get("audience") or "",
+        int(body.get("expirationSeconds") or DEFAULT_SECONDS), podspec.name(job.pod), job.uid)
+    return {body.get("path") or "": content.token(key)}
+
+
+def _trust(job: Job, content: ApiContent, body: Mapping[str, Any], index: int) -> dict[str, str]:
+    return {body.get("path") or "": content.anchors(body)}
+
+
+def _certificate(job: Job, content: ApiContent, body: Mapping[str, Any], index: int) -> dict[str, str]:
+    key = CertificateKey(podspec.namespace(job.pod), podspec.name(job.pod), job.uid, _account(job), job.name, index)
+    issued = content.certificate(key, body)
+    texts = {"credentialBundlePath": issued.key + issued.chain, "keyPath": issued.key,
+             "certificateChainPath": issued.chain}
+    return {body[field]: text for field, text in texts.items() if body.get(field)}
+
+
+def _account(job: Job) -> str:
+    return podspec.spec(job.pod).get("serviceAccountName") or "default"
+
+
+_READERS: Mapping[str, Callable[[Job, ApiContent, Mapping[str, Any], int], dict[str, str]]] = {
+    "serviceAccountToken": _token, "clusterTrustBundle": _trust, "podCertificate": _certificate}

@@ -11,7 +11,7 @@ import pytest
 from kubelet_mp.errors import ApiError
 from kubelet_mp.rooms.volumes.content.fetched import ttl_of
 from kubelet_mp.rooms.volumes.content.keys import CONFIG_MAP, Key
-from kubelet_mp.rooms.volumes.content.store import ApiContent, _watching, build
+from kubelet_mp.rooms.volumes.content.store import ApiContent, Sources, build, watching
 from tests.fakes.api import FakeApi
 from tests.support import FakeClock, wait_until
 
@@ -37,9 +37,9 @@ class Side:
         self.changed: list[Key] = []
         self.crashes: list[BaseException] = []
         self.clock, client = FakeClock(), api.kube()
-        watching = _watching(lambda: client, self.crashes.append)
-        self.content: ApiContent = build(strategy, lambda: client, watching, self.changed.append,
-                                         self.clock.monotonic)
+        watch = watching(lambda: client, self.crashes.append)
+        self.content: ApiContent = build(strategy, Sources(
+            lambda: client, watch, self.changed.append, lambda *event: None, "n", self.clock))
 
     def hold(self, uid: str, *names: str) -> None:
         self.content.hold(uid, frozenset(Key(CONFIG_MAP, "ns", name) for name in names))
