@@ -15,7 +15,11 @@ _PATH = {"Env": ["PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/
 _PROGRAMS = ("busybox-static", "bash-static")
 _FOLDERS = ("bin", "etc", "root", "usr", "usr/bin", "usr/local", "usr/local/bin", "var", "uploads", "home")
 _USERS = {"root": 0, "user-defined-in-image": 1000, "nobody": 65534}
-_GROUPS = "root:x:0:\nuser-defined-in-image:x:1000:\ngroup-defined-in-image:x:50000:user-defined-in-image\nnogroup:x:65534:\n"
+_GROUPS = """root:x:0:
+user-defined-in-image:x:1000:
+group-defined-in-image:x:50000:user-defined-in-image
+nogroup:x:65534:
+"""
 # curl by busybox: options are dropped but the one that trusts any certificate
 _CURL = b"""#!/bin/sh
 trust= url=
@@ -77,7 +81,8 @@ def ensure() -> Path:
 
 def _write(target: Path) -> None:
     parts = Parts()
-    pair = certs.Authority(target / "pki").issue("localhost", "localhost", hosts=["localhost", "127.0.0.1"], hours=10 * 365 * 24)
+    authority = certs.Authority(target / "pki")
+    pair = authority.issue("localhost", "localhost", hosts=["localhost", "127.0.0.1"], hours=10 * 365 * 24)
     agnhost = {**_PATH, "Entrypoint": ["/agnhost"], "Cmd": ["pause"]}
     web = {**_PATH, "Entrypoint": ["/agnhost"], "Cmd": ["netexec", "--http-port=80"]}
     pause = {**_PATH, "Entrypoint": ["/pause"]}

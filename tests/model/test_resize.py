@@ -74,4 +74,5 @@ def test_the_order_of_pending_resizes():
 
 def test_the_text_of_an_event():
     text = resize.summary("Pod resize started", pod(container(requests={"cpu": "1"})))
-    assert text == 'Pod resize started: {"containers":[{"name":"c","resources":{"requests":{"cpu":"1"}}}],"generation":3}'
+    told = '{"containers":[{"name":"c","resources":{"requests":{"cpu":"1"}}}],"generation":3}'
+    assert text == f"Pod resize started: {told}"
