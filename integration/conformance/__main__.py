@@ -55,8 +55,7 @@ def _arguments(words: Sequence[str]) -> argparse.Namespace:
 
 def _load(runtime: Runtime) -> None:
     say("the images are loaded")
-    for archive in sorted(images.ensure().glob("*.tar")):
-        runtime.ctr("images", "import", str(archive))
+    runtime.load(images.ensure())
 
 
 def _on(runtime: Runtime, name: str, chosen: str, focus: str) -> dict[str, Outcome]:
@@ -73,7 +72,8 @@ def _on(runtime: Runtime, name: str, chosen: str, focus: str) -> dict[str, Outco
         return specs.run(plane, chosen, focus, runtime.layout.log / "conformance" / name)
     finally:
         if agent:
-            agent.log.replace(runtime.layout.log / f"{name}.log") if agent.log.exists() else None
+            if agent.log.exists():
+                agent.log.replace(runtime.layout.log / f"{name}.log")
             agent.clean()
         plane.stop()
 

@@ -91,6 +91,11 @@ class Runtime:
             sweep.kill(pid)
         poll(lambda: not sweep.shims(self.layout), 5)
 
+    def load(self, archives: Path) -> None:
+        """Import the images of a folder with OCI archives."""
+        for archive in sorted(archives.glob("*.tar")):
+            self.ctr("images", "import", str(archive))
+
     def ctr(self, *words: str) -> str:
         """Run containerd's own client in the namespace of the pods; return what it prints."""
         return run([self.bins.ctr, "-a", self.layout.socket, "-n", _NAMESPACE, *words], timeout=120)
@@ -137,8 +142,7 @@ class Runtime:
         with self.cri() as client:
             if {images.BUSYBOX, images.PAUSE} <= client.image_names():
                 return
-            for archive in sorted(archives.glob("*.tar")):
-                self.ctr("images", "import", str(archive))
+            self.load(archives)
             wanted = {images.BUSYBOX, images.PAUSE}
             self._wait(lambda: wanted <= client.image_names(), 20, "does not show the imported images")
 

@@ -7,10 +7,11 @@ from typing import Any
 
 from kubelet_mp.model.phase import Statuses, kind, last_exit
 from kubelet_mp.model.podspec import Pod, init_containers, metadata, regular_containers, spec
+from kubelet_mp.model.resize import IN_PROGRESS, PENDING
 from kubelet_mp.model.restartpolicy import is_sidecar
 
 Condition = dict[str, Any]
-PASSING = ("PodResizePending", "PodResizeInProgress")
+PASSING = (PENDING, IN_PROGRESS)
 OWNED = ("PodReadyToStartContainers", "Initialized", "Ready", "ContainersReady", "PodScheduled", "DisruptionTarget")
 
 

@@ -63,6 +63,11 @@ def ephemeral_containers(pod: Pod) -> list[ContainerSpec]:
     return spec(pod).get("ephemeralContainers") or []
 
 
+def lasting_containers(pod: Pod) -> list[ContainerSpec]:
+    """Init and regular containers: all that count for the pod, and have resources."""
+    return [*init_containers(pod), *regular_containers(pod)]
+
+
 def all_containers(pod: Pod) -> Iterator[ContainerSpec]:
     """Init, regular and ephemeral containers."""
     yield from init_containers(pod)

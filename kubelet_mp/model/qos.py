@@ -10,8 +10,7 @@ from kubelet_mp.model.podspec import (
     SOURCE,
     Pod,
     annotations_of,
-    init_containers,
-    regular_containers,
+    lasting_containers,
     spec,
 )
 from kubelet_mp.model.requests import (
@@ -37,8 +36,7 @@ def qos_class(pod: Pod) -> QosClass:
     if has_pod_level(pod):
         parts = [(pod_level_requests(pod), pod_level_limits(pod))]
     else:
-        both = [*init_containers(pod), *regular_containers(pod)]
-        parts = [(container_requests(c), container_limits(c)) for c in both]
+        parts = [(container_requests(c), container_limits(c)) for c in lasting_containers(pod)]
     return _classify(parts)
 
 

@@ -10,7 +10,15 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from kubelet_mp.model import quantity
-from kubelet_mp.model.podspec import ContainerSpec, Pod, init_containers, is_sidecar, regular_containers, spec
+from kubelet_mp.model.podspec import (
+    ContainerSpec,
+    Pod,
+    init_containers,
+    is_sidecar,
+    lasting_containers,
+    regular_containers,
+    spec,
+)
 
 Amounts = dict[str, int]
 HUGEPAGES = "hugepages-"
@@ -118,5 +126,4 @@ def all_limited(pod: Pod, name: str) -> bool:
     """Whether the pod, or every init and regular container of it, has a limit of `name`."""
     if pod_level_limits(pod).get(name, 0) > 0:
         return True
-    both = [*init_containers(pod), *regular_containers(pod)]
-    return all(container_limits(c).get(name, 0) > 0 for c in both)
+    return all(container_limits(c).get(name, 0) > 0 for c in lasting_containers(pod))

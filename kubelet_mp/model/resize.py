@@ -6,10 +6,18 @@ Source: Kubernetes 1.37 pkg/kubelet/allocation; pod-lifecycle.md §11.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from typing import Any
 
-from kubelet_mp.model.podspec import ContainerSpec, Pod, init_containers, metadata, regular_containers, spec
+from kubelet_mp.model.podspec import (
+    ContainerSpec,
+    Pod,
+    init_containers,
+    lasting_containers,
+    metadata,
+    regular_containers,
+    spec,
+)
 from kubelet_mp.model.qos import priority, qos_class
 from kubelet_mp.model.requests import Amounts, amounts, larger, pod_requests
 
@@ -24,23 +32,19 @@ Allocation = dict[str, Resources]  # container name, or POD → its resources
 
 def allocation(pod: Pod) -> Allocation:
     """The resources that the spec names."""
-    found: Allocation = {c["name"]: c.get("resources") or {} for c in _both(pod)}
+    found: Allocation = {c["name"]: c.get("resources") or {} for c in lasting_containers(pod)}
     return {**found, POD: spec(pod)["resources"]} if spec(pod).get("resources") else found
-
-
-def _both(pod: Pod) -> Iterable[ContainerSpec]:
-    return [*init_containers(pod), *regular_containers(pod)]
 
 
 def allocated(pod: Pod, given: Mapping[str, Resources]) -> dict[str, Any]:
     """The pod with these resources instead of those of its spec."""
-    changed = dict(spec(pod))
+    body = dict(spec(pod))
     for key in ("initContainers", "containers"):
-        if changed.get(key):
-            changed[key] = [{**c, "resources": given.get(c["name"], c.get("resources") or {})} for c in changed[key]]
+        if body.get(key):
+            body[key] = [{**c, "resources": given.get(c["name"], c.get("resources") or {})} for c in body[key]]
     if POD in given:
-        changed["resources"] = given[POD]
-    return {**pod, "spec": changed}
+        body["resources"] = given[POD]
+    return {**pod, "spec": body}
 
 
 def changed(old: Mapping[str, Resources], new: Mapping[str, Resources]) -> set[str]:

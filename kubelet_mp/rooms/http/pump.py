@@ -15,7 +15,6 @@ import ssl
 import threading
 from collections.abc import Callable
 
-from kubelet_mp import log
 from kubelet_mp.model import clock
 
 MAX_STREAMS = 1000
@@ -24,19 +23,14 @@ CHUNK = 64 * 1024
 TURN = 16  # reads of one stream before others have their turn
 FLUSH = 10.0  # s that what one side has sent may take to reach the other, when the first has left
 _WAIT = 1.0  # s between two looks for flushes that take too long
-_log = log.get("http")
 
 
-class _Later(Exception):
-    """The socket can do nothing now."""
-
-
-def _read(sock: socket.socket) -> bytes:
-    """Raises _Later; b"" at the end, of whatever kind."""
+def _read(sock: socket.socket) -> bytes | None:
+    """None: nothing now; b"" at the end, of whatever kind."""
     try:
         return sock.recv(CHUNK)
-    except (BlockingIOError, ssl.SSLWantReadError, ssl.SSLWantWriteError) as error:
-        raise _Later from error
+    except (BlockingIOError, ssl.SSLWantReadError, ssl.SSLWantWriteError):
+        return None
     except (OSError, ValueError):
         return b""
 
@@ -57,9 +51,8 @@ class Direction:
     def _fill(self) -> bool:
         if self.ended or len(self.buffer) >= BUFFER:
             return False
-        try:
-            data = _read(self.source)
-        except _Later:
+        data = _read(self.source)
+        if data is None:
             return False
         self.ended = not data
         self.buffer += data
@@ -127,18 +120,17 @@ class Pump:
         self._wake_fd = -1
         self._stopped = False
 
-    def take(self, client: socket.socket, backend: socket.socket, *, to_client: bytes, to_backend: bytes) -> bool:
-        """Copy between the two until one ends, then close both. Always true: the sockets are the pump's now."""
+    def take(self, client: socket.socket, backend: socket.socket, *, to_client: bytes, to_backend: bytes) -> None:
+        """Copy between the two until one ends, then close both: the sockets are the pump's from now on."""
         stream = Stream(client, backend, to_client, to_backend)
         with self._lock:
             if self._stopped:
                 stream.close()
-                return True
+                return
             self._count += 1
             self._begin()
             self._fresh.put(stream)
             os.eventfd_write(self._wake_fd, 1)
-        return True
 
     @property
     def full(self) -> bool:

@@ -10,10 +10,8 @@ from flask import Response, request
 from kubelet_mp.rooms.http.pump import MAX_STREAMS, Pump
 from kubelet_mp.rooms.http.streamquery import StreamRequestError, untranslated
 from kubelet_mp.rooms.http.streams import PodStreams
+from kubelet_mp.rooms.http.views import JSON, PLAIN
 from kubelet_mp.rooms.http.worker import UPGRADE
-
-PLAIN = {"Content-Type": "text/plain; charset=utf-8"}
-JSON = {"Content-Type": "application/json"}
 
 
 @dataclass
@@ -59,7 +57,7 @@ class StreamViews:
 
 
 def _query() -> dict[str, list[str]]:
-    return {name: request.args.getlist(name) for name in request.args}
+    return request.args.to_dict(flat=False)
 
 
 def _refused(error: StreamRequestError) -> Response:

@@ -46,11 +46,13 @@ def hand_over(client: socket.socket, address: str, request: Request, url: str, p
     except BackendError as error:
         client.sendall(answer(_FAILED, f"error dialing backend: {error}"))
         return False
+    taken = False
     try:
-        return _introduce(client, address, request, url, backend, pump)
-    except BaseException:
-        backend.close()
-        raise
+        taken = _introduce(client, address, request, url, backend, pump)
+    finally:
+        if not taken:
+            backend.close()
+    return taken
 
 
 def _introduce(
@@ -61,16 +63,15 @@ def _introduce(
         start = _head_of(backend)
         status = _status(start)
     except (OSError, BackendError) as error:
-        backend.close()
         client.sendall(answer(_FAILED, f"error dialing backend: {error}"))
         return False
     if status == _SWITCHING:
-        return pump.take(client, backend, to_client=start, to_backend=request.early)
+        pump.take(client, backend, to_client=start, to_backend=request.early)
+        return True
     if status >= _BAD_REQUEST:
         _relay(start, backend, client)
     else:
         client.sendall(answer(_FAILED, f"invalid upgrade response: status code {status}"))
-    backend.close()
     return False
 
 

@@ -63,7 +63,7 @@ class Views:
 
     def container_logs(self, namespace: str, pod: str, container: str) -> Response:
         sock = request.environ.get("gunicorn.socket")
-        query = {name: request.args.getlist(name) for name in request.args}
+        query = request.args.to_dict(flat=False)
         try:
             stream = self.logs.open(namespace, pod, container, query, sock.fileno() if sock is not None else -1)
         except LogRequestError as error:

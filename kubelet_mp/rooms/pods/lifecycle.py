@@ -14,11 +14,11 @@ from kubelet_mp.model.runtime import Container, PodRuntime
 from kubelet_mp.rooms.pods import decide, resizing
 from kubelet_mp.rooms.pods.actions import PodActions, compute_actions
 from kubelet_mp.rooms.pods.env import Env, Outcome, Work, field_path
-from kubelet_mp.rooms.pods.passes import KillPass, Pass, PrunePass, RemovePass, SyncJob, SyncPass
+from kubelet_mp.rooms.pods.passes import JITTER, KillPass, Pass, PrunePass, RemovePass, SyncJob, SyncPass
 from kubelet_mp.rooms.pods.resizepass import ResizePass
 from kubelet_mp.rooms.pods.resizing import Resizes
 from kubelet_mp.rooms.pods.slots import Turn
-from kubelet_mp.rooms.pods.teller import JITTER, Teller
+from kubelet_mp.rooms.pods.teller import Teller
 from kubelet_mp.rooms.pods.worker import ORPHAN_GRACE, Stage, Worker
 
 UNSEEN_PERIOD = 60.0  # s between two events that a pod's state cannot be told

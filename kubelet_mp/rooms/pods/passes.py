@@ -18,6 +18,7 @@ from kubelet_mp.rooms.pods.kill import Killer
 from kubelet_mp.rooms.pods.slots import Cancelled
 
 RETRY = 10.0  # s after an error, stretched by a jitter
+JITTER = 0.5  # of a retry: between 1 and 1.5 times
 KILL_RETRY = 2.0
 
 

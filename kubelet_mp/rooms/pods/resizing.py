@@ -14,15 +14,15 @@ from typing import Any, Protocol
 from kubelet_mp.model import resize
 from kubelet_mp.model.admission import NodeOffer, Rejection, check_fit
 from kubelet_mp.model.nodeview import NodeView
+from kubelet_mp.model.podspec import lasting_containers
 from kubelet_mp.model.resize import Resources
 from kubelet_mp.model.resources import swap_limit
 from kubelet_mp.model.runtime import State
 from kubelet_mp.rooms.pods.env import Outcome, Work
+from kubelet_mp.rooms.pods.passes import JITTER, RETRY
 from kubelet_mp.rooms.pods.resizepass import ResizePass, Step
 from kubelet_mp.rooms.pods.worker import LIVE, Pod, Stage, Worker
 from kubelet_mp.wire import messages as m
-
-RETRY, JITTER = 10.0, 0.5  # s before another try, and by how much of it at most that is stretched
 
 
 @dataclass(slots=True)
@@ -93,7 +93,7 @@ class Resizes:
         problem = self._problem(worker, wish)
         if problem is None:
             self._give(worker, wish)
-        elif worker.resize_pending is None or worker.resize_pending[:2] != problem:
+        elif worker.resize_pending is None or worker.resize_pending != problem:
             known = worker.resize_pending
             worker.resize_pending = problem
             self.home.touch(worker)
@@ -172,9 +172,7 @@ def prepared(worker: Worker) -> m.PodAdmitted:
 def plan(worker: Worker, work: Work, lag: Mapping[str, tuple[str, Resources]]) -> ResizePass:
     """The pass that resizes these containers as they run."""
     assert worker.resize is not None
-    spec = worker.pod["spec"]
-    steps = [Step(c, *lag[c["name"]]) for c in [*(spec.get("initContainers") or []), *spec["containers"]]
-             if c["name"] in lag]
+    steps = [Step(c, *lag[c["name"]]) for c in lasting_containers(worker.pod) if c["name"] in lag]
     others = [c.id for c in worker.runtime.running_containers if c.name not in lag]
     return ResizePass(work, worker.runtime.sandboxes[0].id, steps, worker.resize.before, others)
 
@@ -201,8 +199,7 @@ def restarts(worker: Worker, name: str) -> bool:
     """Whether the lagging container is to be started anew instead."""
     if worker.resize is None or name not in worker.resize.lag:
         return False
-    spec = worker.pod["spec"]
-    container = next(c for c in [*(spec.get("initContainers") or []), *spec["containers"]] if c["name"] == name)
+    container = next(c for c in lasting_containers(worker.pod) if c["name"] == name)
     return resize.needs_restart(container, worker.resize.lag[name][1], container.get("resources") or {})
 
 
@@ -249,8 +246,8 @@ def _swaps(wish: Pod, pod: Pod, node: NodeView) -> bool:
     """Whether a container's memory would change, unrestarted, that may use swap."""
     if not (node.swap_controller and node.unified):
         return False
-    before = {c["name"]: c for c in [*(pod["spec"].get("initContainers") or []), *pod["spec"]["containers"]]}
-    for container in [*(wish["spec"].get("initContainers") or []), *wish["spec"]["containers"]]:
+    before = {c["name"]: c for c in lasting_containers(pod)}
+    for container in lasting_containers(wish):
         old = before.get(container["name"])
         if old is None or resize.memory_request(old) == resize.memory_request(container):
             continue

@@ -8,9 +8,8 @@ from typing import Protocol
 
 from kubelet_mp.rooms.pods import resizing
 from kubelet_mp.rooms.pods.env import Env
+from kubelet_mp.rooms.pods.passes import JITTER
 from kubelet_mp.rooms.pods.worker import Worker
-
-JITTER = 0.5  # of a retry: between 1 and 1.5 times
 
 
 class Desk(Protocol):

@@ -113,6 +113,5 @@ def fs_user(pod: Pod) -> int | None:
     Source: Kubernetes 1.37 pkg/volume/util (FsUserFrom).
     """
     common = (podspec.spec(pod).get("securityContext") or {}).get("runAsUser")
-    both = (*podspec.init_containers(pod), *podspec.regular_containers(pod))
-    users = {(c.get("securityContext") or {}).get("runAsUser", common) for c in both}
+    users = {(c.get("securityContext") or {}).get("runAsUser", common) for c in podspec.lasting_containers(pod)}
     return users.pop() if len(users) == 1 else None

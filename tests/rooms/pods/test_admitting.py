@@ -11,13 +11,7 @@ from cri_api.v1 import api_pb2 as pb
 
 from kubelet_mp.wire import messages as m
 from tests.fakes.cri import FakeCRI
-from tests.rooms.pods.harness import IMAGE, NODE, World, api_pod, container, deleted
-
-
-@pytest.fixture
-def fake() -> Iterator[FakeCRI]:
-    with FakeCRI(images=(IMAGE,)) as server:
-        yield server
+from tests.rooms.pods.harness import NODE, World, api_pod, container, deleted
 
 
 @pytest.fixture

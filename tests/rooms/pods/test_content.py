@@ -17,7 +17,7 @@ from kubelet_mp.rooms.pods.services import Services
 from kubelet_mp.rooms.timers import Timers
 from tests.fakes.api import FakeApi
 from tests.fakes.cri import FakeCRI
-from tests.rooms.pods.harness import IMAGE, World, api_pod, container, make_pod
+from tests.rooms.pods.harness import World, api_pod, container, make_pod
 from tests.support import FakeClock, wait_until
 
 BASE = "/api/v1/namespaces/default"
@@ -35,12 +35,6 @@ def ref(kind: str, name: str, key: str, **more: Any) -> dict[str, Any]:
 def service(name: str, namespace: str = "default", ip: str = "10.0.0.9") -> dict[str, Any]:
     return {"apiVersion": "v1", "kind": "Service", "metadata": {"name": name, "namespace": namespace, "labels": {}},
             "spec": {"clusterIP": ip, "ports": [{"port": 80, "targetPort": 8080}], "selector": {"a": "b"}}}
-
-
-@pytest.fixture
-def fake() -> Iterator[FakeCRI]:
-    with FakeCRI(images=(IMAGE,)) as server:
-        yield server
 
 
 @pytest.fixture

@@ -11,15 +11,9 @@ import pytest
 from kubelet_mp.model.resize import summary
 from kubelet_mp.wire import messages as m
 from tests.fakes.cri import FakeCRI
-from tests.rooms.pods.harness import IMAGE, World, api_pod, container
+from tests.rooms.pods.harness import World, api_pod, container
 
 MI = 1 << 20
-
-
-@pytest.fixture
-def fake() -> Iterator[FakeCRI]:
-    with FakeCRI(images=(IMAGE,)) as server:
-        yield server
 
 
 @pytest.fixture

@@ -2,26 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from pathlib import Path
-
-import pytest
-
 from kubelet_mp.wire import messages as m
 from tests.fakes.cri import FakeCRI
-from tests.rooms.pods.harness import IMAGE, World, container, make_pod
-
-
-@pytest.fixture
-def fake() -> Iterator[FakeCRI]:
-    with FakeCRI(images=(IMAGE,)) as server:
-        yield server
-
-
-@pytest.fixture
-def world(fake: FakeCRI, tmp_path: Path) -> Iterator[World]:
-    with World(fake, tmp_path) as made:
-        yield made
+from tests.rooms.pods.harness import World, container, make_pod
 
 
 def test_a_pod_starts_and_its_removal_leaves_nothing(world: World, fake: FakeCRI) -> None:

@@ -2,29 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
-
-import pytest
 
 from kubelet_mp.model.runtime import PodRuntime
 from kubelet_mp.rooms.pods.lifecycle import UNSEEN_PERIOD
 from kubelet_mp.wire import messages as m
 from tests.fakes.cri import FakeCRI
-from tests.rooms.pods.harness import IMAGE, World, container, make_pod
-
-
-@pytest.fixture
-def fake() -> Iterator[FakeCRI]:
-    with FakeCRI(images=(IMAGE,)) as server:
-        yield server
-
-
-@pytest.fixture
-def world(fake: FakeCRI, tmp_path: Path) -> Iterator[World]:
-    with World(fake, tmp_path) as made:
-        yield made
+from tests.rooms.pods.harness import World, container, make_pod
 
 
 def test_the_grace_of_the_spec_and_the_hook_are_used(world: World, fake: FakeCRI) -> None:
