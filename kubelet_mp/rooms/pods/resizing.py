@@ -66,9 +66,12 @@ class Home(Protocol):
 
 @dataclass(slots=True)
 class Resizes:
-    """offer, node: what the node offers and is; both are asked only once pods are admitted."""
+    """missing: what has to be known before a pod can be judged, "" for nothing. offer, node: what the node offers
+    and is; asked only then.
+    """
 
     home: Home
+    missing: Callable[[Worker], str]
     offer: Callable[[], NodeOffer]
     node: Callable[[], NodeView]
     _serial: int = field(default=0)
@@ -83,7 +86,8 @@ class Resizes:
 
     def settle(self) -> None:
         """Give what can be given, to the pods in their order."""
-        waiting = [w for w in self.home.workers.values() if w.wish is not None and _can_be_given(w)]
+        waiting = [w for w in self.home.workers.values()
+                   if w.wish is not None and _can_be_given(w) and not self.missing(w)]
         for worker in sorted(waiting, key=_rank):
             self._judge(worker)
 

@@ -47,7 +47,7 @@ class PodsRoom(Room):
         self.runtimes: dict[str, PodRuntime] = {}
         self.around = Surroundings(self.settings)
         self._removed: dict[str, float] = {}
-        self.resizes = Resizes(self, self.around.offer, lambda: self.env.node)
+        self.resizes = Resizes(self, self.around.admission_problem, self.around.offer, lambda: self.env.node)
         self.desired = Desired(self, self._removed)
         self._orders = 0
         self._dirty: dict[str, None] = {}

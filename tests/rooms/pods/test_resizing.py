@@ -153,3 +153,33 @@ def test_a_runtime_that_does_not_know_pods_sizes_is_no_obstacle(world: World, fa
     world.want(new := sized("2", "100Mi", 2))
     world.until(lambda: settled(world, new), "the resize")
     assert fake.count("UpdateContainerResources") == 1
+
+
+class Late(World):
+    """A world in which the cgroups room has not told of the node yet."""
+
+    told = False
+
+    def give_facts(self, **allocatable: int) -> None:
+        if self.told:
+            super().give_facts(**allocatable)
+        else:
+            self.give_state()
+
+
+def test_a_resize_waits_for_what_the_node_offers(fake: FakeCRI, tmp_path: Path) -> None:
+    with World(fake, tmp_path, api=True) as world:
+        world.want(old := sized("1", "100Mi"))
+        world.until_running(old)
+    new = sized("2", "100Mi", 2)
+    with Late(fake, tmp_path, api=True) as world:
+        world.want(new)
+        worker = world.until(lambda: world.runner.room.workers.get(new["metadata"]["uid"]), "the record to be read")
+        world.until(lambda: worker.wish and worker.fresh and worker.confirmed, "all else to be known")
+        world.runner.run_here(lambda: world.runner.room.touch(worker))
+        world.runner.run_here(lambda: None)  # a turn later it was looked at
+        assert not fake.count("UpdateContainerResources")
+        world.told = True
+        world.give_facts()
+        world.until(lambda: settled(world, new), "the resize")
+        assert resources(world, new) == asked_of(new)
